@@ -13,7 +13,8 @@ enum { FEW = 4, WHOLE = 16, ONE_POSE = 40 << 10 /* bytes of shared memory */ };
 struct pelt_cuda {
     const pelt_skin *skin;
     pelt_gpu_skin packed;
-    uint32_t characters; /* capacity, a multiple of WHOLE */
+    uint32_t characters; /* requested */
+    uint32_t room;       /* capacity on the device, a multiple of WHOLE */
     int device, scaled;
     bool waits; /* kernels can wait for preceding work (programmatic dependent launch) */
     int wild;   /* a pose contained values that two halves cannot represent */
@@ -339,11 +340,9 @@ static pelt_result make(pelt_cuda *cuda, pelt_error *error) {
               "asking", error);
     cuda->waits = !result && built.ptxVersion >= 90; /* code for older devices lacks that instruction */
     if (!result) result = take((void **)&cuda->words, words, "the skin", error);
-    if (!result) result = take((void **)&cuda->poses, cuda->characters * (uint64_t)pose, "poses", error);
-    if (!result)
-        result = take((void **)&cuda->positions, cuda->characters * (uint64_t)cuda->output_size, "positions", error);
-    if (!result)
-        result = check(cudaMallocHost((void **)&cuda->staged, cuda->characters * pose), "poses on their way", error);
+    if (!result) result = take((void **)&cuda->poses, cuda->room * (uint64_t)pose, "poses", error);
+    if (!result) result = take((void **)&cuda->positions, cuda->room * (uint64_t)cuda->output_size, "positions", error);
+    if (!result) result = check(cudaMallocHost((void **)&cuda->staged, cuda->room * pose), "poses on their way", error);
     if (!result) result = check(cudaEventCreateWithFlags(&cuda->fetched, cudaEventDisableTiming), "an event", error);
     if (!result)
         result = check(cudaMemcpy(cuda->words, cuda->packed.words, words, cudaMemcpyHostToDevice), "the skin", error);
@@ -384,15 +383,16 @@ pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options
                       devices);
         return NULL;
     }
+    if (pelt_gpu_check_crowd(options->characters, error)) return NULL;
     uint64_t wanted = options->characters ? options->characters : 1;
-    pelt_cuda *cuda = wanted <= UINT32_MAX / 32 ? (pelt_cuda *)calloc(1, sizeof *cuda) : NULL;
+    pelt_cuda *cuda = (pelt_cuda *)calloc(1, sizeof *cuda);
     if (!cuda || !pelt_gpu_pack(skin, &cuda->packed)) {
         free(cuda);
         pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
         return NULL;
     }
     cuda->skin = skin, cuda->device = options->device, cuda->output_size = pelt_output_size(skin);
-    cuda->characters = (uint32_t)((wanted + WHOLE - 1) / WHOLE * WHOLE);
+    cuda->characters = (uint32_t)wanted, cuda->room = (uint32_t)((wanted + WHOLE - 1) / WHOLE * WHOLE);
     pelt_result result = make(cuda, error);
     if (!result && !options->plain) result = make_tensor(cuda, error);
     pelt_gpu_unpack(&cuda->packed);
@@ -412,14 +412,12 @@ void pelt_cuda_free(pelt_cuda *cuda) {
     free(cuda);
 }
 
-const char *pelt_cuda_name(const pelt_cuda *cuda) { return cuda->name; }
+const char *pelt_cuda_name(const pelt_cuda *cuda) { return cuda ? cuda->name : ""; }
 
 /* -- Every frame ----------------------------------------------------------------------------------------------------- */
 
 static pelt_result check_range(const pelt_cuda *cuda, uint32_t first, uint32_t count, pelt_error *error) {
-    if ((uint64_t)first + count <= cuda->characters) return PELT_OK;
-    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are requested, but there is room for %u",
-                         first, (unsigned long long)first + count - 1, cuda->characters);
+    return pelt_gpu_check_range(first, count, cuda ? cuda->characters : 0, error);
 }
 
 /* Whether two halves can represent the joints' matrices, relative to the mesh's centre and size. */
@@ -440,8 +438,10 @@ static bool is_tame(const pelt_cuda *cuda, const float *pose) {
 pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t count, const void *const *scratches,
                              void *stream, pelt_error *error) {
     pelt_result result = check_range(cuda, first, count, error);
+    if (!result) result = pelt_gpu_check_poses(scratches, count, error);
+    if (result || !count) return result;
     size_t vec4s = cuda->packed.numbers.pose_stride;
-    if (!result) result = check(cudaEventSynchronize(cuda->fetched), "waiting for poses", error);
+    result = check(cudaEventSynchronize(cuda->fetched), "waiting for poses", error);
     if (result) return result;
     float *from = cuda->staged + 4 * vec4s * first;
     for (uint32_t i = 0; i < count; i++) {
@@ -581,10 +581,11 @@ static cudaError_t launch_form(const pelt_cuda *cuda, const pelt_cuda_call &k, i
 
 pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, void *stream, pelt_error *error) {
     pelt_result result = check_range(cuda, 0, count, error);
+    if (!result) result = pelt_gpu_check_outputs(outputs, error);
     if (result || !count) return result;
     int kind = !(outputs & PELT_CUDA_NORMALS) ? PELT_POSITIONS : cuda->scaled ? PELT_SCALED : PELT_BOTH;
     if (kind != PELT_POSITIONS && !cuda->normals)
-        result = take((void **)&cuda->normals, cuda->characters * (uint64_t)cuda->output_size, "normals", error);
+        result = take((void **)&cuda->normals, cuda->room * (uint64_t)cuda->output_size, "normals", error);
     if (result) return result;
     pelt_cuda_call k = {};
     k.n = cuda->packed.numbers, k.n.character_count = count;
@@ -613,7 +614,8 @@ pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, voi
 }
 
 pelt_cuda_pointers pelt_cuda_output(const pelt_cuda *cuda) {
-    pelt_cuda_pointers out = {cuda->positions, cuda->normals, cuda->output_size};
+    pelt_cuda_pointers out = {};
+    if (cuda) out.positions = cuda->positions, out.normals = cuda->normals, out.stride = cuda->output_size;
     return out;
 }
 

@@ -21,7 +21,8 @@ struct pelt_gl {
     const pelt_skin *skin;
     pelt_gpu_skin packed; /* its words are freed after upload */
     pelt_gl_path path;
-    uint32_t characters;   /* capacity, a multiple of WHOLE */
+    uint32_t characters;   /* requested */
+    uint32_t room;         /* capacity on the device, a multiple of WHOLE */
     uint32_t slice;        /* characters per dispatch, a multiple of WHOLE */
     int es;                /* the context is OpenGL ES */
     int scaled;            /* some uploaded pose scales */
@@ -184,6 +185,7 @@ static int kind_of(const pelt_gl *gl, unsigned outputs) {
 const char *pelt_gl_source(pelt_gl *gl, unsigned outputs) {
     enum { DEFINES = 1000 };
     char defines[DEFINES];
+    if (!gl || pelt_gpu_check_outputs(outputs, NULL)) return NULL;
     int kind = kind_of(gl, outputs);
     if (gl->path == PELT_GL_VERTEX && kind == NORMALS) kind = SCALED_NORMALS; /* later poses may scale */
     pelt_gl_shape shape = shape_for(gl, kind ? MANY_NORMALS : MANY, kind);
@@ -364,12 +366,12 @@ static pelt_result make_buffer(pelt_gl *gl, uint64_t bytes, const void *data, GL
 /* Uniform data of each slice at a multiple of 256, an offset that every context can bind. */
 enum { NUMBERS_STRIDE = 256 };
 
-static uint32_t slices(const pelt_gl *gl) { return (gl->characters + gl->slice - 1) / gl->slice; }
+static uint32_t slices(const pelt_gl *gl) { return (gl->room + gl->slice - 1) / gl->slice; }
 
 static pelt_result make_compute(pelt_gl *gl, pelt_error *error) {
     pelt_result result = check_compute_limits(gl, error);
     if (result) return result;
-    uint64_t count = gl->characters, pose = 16 * (uint64_t)gl->packed.numbers.pose_stride;
+    uint64_t count = gl->room, pose = 16 * (uint64_t)gl->packed.numbers.pose_stride;
     result = make_buffer(gl, 4 * (uint64_t)gl->packed.word_count, gl->packed.words, GL_STATIC_DRAW, "the skin",
                          &gl->skin_buffer, error);
     if (!result) result = make_buffer(gl, count * pose, NULL, GL_DYNAMIC_DRAW, "poses", &gl->poses, error);
@@ -418,7 +420,7 @@ static pelt_result make_vertex(pelt_gl *gl, pelt_error *error) {
         result = check(gl, "the skin's texture", error);
     }
     if (!result)
-        result = make_texture(gl, (uint64_t)gl->characters * gl->packed.numbers.pose_stride, GL_RGBA32F,
+        result = make_texture(gl, (uint64_t)gl->room * gl->packed.numbers.pose_stride, GL_RGBA32F,
                               "the texture of poses", &gl->poses, error);
     put_texture_state(gl, &kept);
     if (!result)
@@ -432,15 +434,20 @@ pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt
         pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "a skin and a function that loads OpenGL functions are required");
         return NULL;
     }
+    if (options->path != PELT_GL_COMPUTE && options->path != PELT_GL_VERTEX) {
+        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "path: there is no path %d", (int)options->path);
+        return NULL;
+    }
+    if (pelt_gpu_check_crowd(options->characters, error)) return NULL;
     uint64_t wanted = options->characters ? options->characters : 1;
-    pelt_gl *gl = wanted <= UINT32_MAX / 32 ? calloc(1, sizeof *gl) : NULL;
+    pelt_gl *gl = calloc(1, sizeof *gl);
     if (!gl || !pelt_gpu_pack(skin, &gl->packed)) {
         free(gl);
         pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
         return NULL;
     }
     gl->skin = skin, gl->path = options->path, gl->output_size = pelt_output_size(skin);
-    gl->characters = (uint32_t)((wanted + WHOLE - 1) / WHOLE * WHOLE);
+    gl->characters = (uint32_t)wanted, gl->room = (uint32_t)((wanted + WHOLE - 1) / WHOLE * WHOLE);
     pelt_result result = load(gl, options, error);
     int loaded = !result;
     if (loaded) {
@@ -468,7 +475,7 @@ void pelt_gl_free(pelt_gl *gl) {
             gl->f.DeleteBuffers(2, both);
         else
             gl->f.DeleteTextures(2, both);
-        gl->f.DeleteBuffers(3, rest);
+        gl->f.DeleteBuffers(4, rest);
         for (int s = 0; s < SHAPES; s++)
             for (int k = 0; k < PROGRAM_KINDS; k++)
                 if (gl->programs[s][k]) gl->f.DeleteProgram(gl->programs[s][k]);
@@ -481,15 +488,14 @@ void pelt_gl_free(pelt_gl *gl) {
 /* -- Every frame --------------------------------------------------------------------------------------------------- */
 
 static pelt_result check_range(const pelt_gl *gl, uint32_t first, uint32_t count, pelt_error *error) {
-    if ((uint64_t)first + count <= gl->characters) return PELT_OK;
-    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are requested, but there is room for %u",
-                         first, (unsigned long long)first + count - 1, gl->characters);
+    return pelt_gpu_check_range(first, count, gl ? gl->characters : 0, error);
 }
 
 pelt_result pelt_gl_upload(pelt_gl *gl, uint32_t first, uint32_t count, const void *const *scratches,
                            pelt_error *error) {
     pelt_result result = check_range(gl, first, count, error);
-    if (result) return result;
+    if (!result) result = pelt_gpu_check_poses(scratches, count, error);
+    if (result || !count) return result;
     size_t vec4s = gl->packed.numbers.pose_stride, bytes = 16 * vec4s;
     forget_errors(gl);
     GLint bound = 0;
@@ -516,7 +522,7 @@ pelt_result pelt_gl_upload(pelt_gl *gl, uint32_t first, uint32_t count, const vo
 }
 
 static pelt_result want_path(const pelt_gl *gl, pelt_gl_path path, pelt_error *error) {
-    if (gl->path == path) return PELT_OK;
+    if (gl && gl->path == path) return PELT_OK;
     return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "this is for the %s path",
                          path == PELT_GL_COMPUTE ? "compute" : "vertex");
 }
@@ -546,6 +552,7 @@ static void dispatch_slice(pelt_gl *gl, const pelt_gl_shape *shape, uint32_t sli
 pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt_error *error) {
     pelt_result result = want_path(gl, PELT_GL_COMPUTE, error);
     if (!result) result = check_range(gl, 0, count, error);
+    if (!result) result = pelt_gpu_check_outputs(outputs, error);
     if (result || !count) return result;
     int kind = kind_of(gl, outputs), normals = kind != POSITIONS;
     int which = count < FEW ? ONE : normals ? MANY_NORMALS : MANY;
@@ -554,8 +561,8 @@ pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt
     forget_errors(gl);
     state kept = keep_state(gl);
     if (normals && !gl->normals) {
-        result = make_buffer(gl, gl->characters * (uint64_t)gl->output_size, NULL, GL_DYNAMIC_COPY, "normals",
-                             &gl->normals, error);
+        result = make_buffer(gl, gl->room * (uint64_t)gl->output_size, NULL, GL_DYNAMIC_COPY, "normals", &gl->normals,
+                             error);
         if (result) gl->f.DeleteBuffers(1, &gl->normals), gl->normals = 0;
     }
     if (!result && !*program) result = build(gl, &shape, kind, program, error);
@@ -572,7 +579,7 @@ pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt
 }
 
 pelt_gl_buffers pelt_gl_output(const pelt_gl *gl) {
-    return (pelt_gl_buffers){gl->positions, gl->normals, gl->output_size};
+    return gl ? (pelt_gl_buffers){gl->positions, gl->normals, gl->output_size} : (pelt_gl_buffers){0};
 }
 
 pelt_result pelt_gl_attributes(pelt_gl *gl, uint32_t character, int positions_at, int normals_at, pelt_error *error) {

@@ -71,4 +71,11 @@ pelt_gpu_box pelt_gpu_rest_box(const pelt_skin *skin);
 pelt_result pelt_gpu_fail(pelt_error *error, pelt_result code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* What OpenGL and CUDA refuse alike: more characters than can be counted, characters beyond `most`, poses that are NULL,
+   and outputs other than 0 and 1, which is normals. */
+pelt_result pelt_gpu_check_crowd(uint32_t characters, pelt_error *error);
+pelt_result pelt_gpu_check_range(uint32_t first, uint32_t count, uint32_t most, pelt_error *error);
+pelt_result pelt_gpu_check_poses(const void *const *scratches, uint32_t count, pelt_error *error);
+pelt_result pelt_gpu_check_outputs(unsigned outputs, pelt_error *error);
+
 #endif

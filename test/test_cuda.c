@@ -63,7 +63,10 @@ static void misuse_is_refused(void **state) {
     pelt_cuda *cuda = pelt_cuda_new(&s.skin, &options, &error);
     if (!cuda) fail_msg("%s", error.text);
     float *normals = malloc(pelt_output_size(&s.skin));
-    assert_int_equal(pelt_cuda_run(cuda, 17, 0, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_cuda_run(cuda, 5, 0, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_cuda_run(cuda, 4, 99, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_cuda_upload(cuda, 0, 4, NULL, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_cuda_read(cuda, 4, normals, NULL, NULL, &error), PELT_ERROR_ARGUMENT);
     assert_int_equal(pelt_cuda_read(cuda, 0, NULL, normals, NULL, &error), PELT_ERROR_ARGUMENT);
     assert_null(pelt_cuda_output(cuda).normals);
     free(normals);

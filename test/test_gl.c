@@ -318,13 +318,44 @@ static void failures_come_with_words_and_the_program_lives(void **state) {
     planted_error = 0;
     dispatch_and_compare(gl, &s, "after failures", 10, PELT_GL_NORMALS); /* nothing of it lasts */
 
-    assert_int_equal(pelt_gl_dispatch(gl, 17, 0, &error), PELT_ERROR_ARGUMENT);
-    assert_says(&error, PELT_ERROR_ARGUMENT, "16");
-    assert_int_equal(pelt_gl_upload(gl, 16, 1, (const void *const *)s.scratches, &error), PELT_ERROR_ARGUMENT);
     assert_int_equal(pelt_gl_bind(gl, 1, 0, 0, &error), PELT_ERROR_ARGUMENT);
     pelt_gl_free(gl);
-    pelt_gl_free(NULL);
     subject_free(&s);
+}
+
+/* Buffers are made for whole groups of 16: that is nobody's to use. */
+static void characters_outputs_and_paths_that_were_not_asked_for_are_refused(void **state) {
+    NEED_CONTEXT();
+    subject s = subject_of(&recipes[7]);
+    pelt_gl_options options = options_for(3), strange = options_for(3), crowd = options_for(UINT32_MAX);
+    pelt_error error = {0};
+    strange.path = (pelt_gl_path)9;
+    assert_null(pelt_gl_new(&s.skin, &strange, &error));
+    assert_says(&error, PELT_ERROR_ARGUMENT, "path: there is no path 9");
+    assert_null(pelt_gl_new(&s.skin, &crowd, &error));
+    assert_says(&error, PELT_ERROR_ARGUMENT, "characters: 4294967295");
+    pelt_gl *gl = make(&s, &options);
+    const void *const *poses = (const void *const *)s.scratches, *gap[] = {poses[0], NULL, poses[1]};
+    float *out = malloc(pelt_output_size(&s.skin));
+    assert_int_equal(pelt_gl_upload(gl, 0, 4, poses, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_gl_upload(gl, 3, 1, poses, &error), PELT_ERROR_ARGUMENT);
+    assert_says(&error, PELT_ERROR_ARGUMENT, "room for 3");
+    assert_int_equal(pelt_gl_upload(gl, 0, 3, gap, &error), PELT_ERROR_ARGUMENT);
+    assert_says(&error, PELT_ERROR_ARGUMENT, "scratches: the pose of character 1");
+    assert_int_equal(pelt_gl_upload(gl, 0, 3, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_gl_upload(gl, 0, 3, poses, &error), PELT_OK);
+    assert_int_equal(pelt_gl_dispatch(gl, 4, 0, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_gl_dispatch(gl, 3, 99, &error), PELT_ERROR_ARGUMENT);
+    assert_says(&error, PELT_ERROR_ARGUMENT, "outputs: 99");
+    assert_null(pelt_gl_source(gl, 2));
+    assert_int_equal(pelt_gl_dispatch(gl, 3, 0, &error), PELT_OK);
+    assert_int_equal(pelt_gl_read(gl, 9, out, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_gl_read(gl, 3, out, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_gl_read(gl, 2, out, NULL, &error), PELT_OK);
+    assert_int_equal(pelt_gl_attributes(gl, 3, 0, -1, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_gl_dispatch(NULL, 1, 0, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_gl_upload(NULL, 0, 1, poses, &error), PELT_ERROR_ARGUMENT);
+    pelt_gl_free(gl), pelt_gl_free(NULL), free(out), subject_free(&s);
 }
 
 static void skins_beyond_a_limit_are_refused_by_its_name(void **state) {
@@ -378,6 +409,7 @@ int main(void) {
         cmocka_unit_test(real_characters_equal_the_processor),
         cmocka_unit_test(the_state_of_the_context_stays),
         cmocka_unit_test(failures_come_with_words_and_the_program_lives),
+        cmocka_unit_test(characters_outputs_and_paths_that_were_not_asked_for_are_refused),
         cmocka_unit_test(skins_beyond_a_limit_are_refused_by_its_name),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

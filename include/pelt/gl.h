@@ -104,7 +104,7 @@ PELT_API pelt_result pelt_gl_read(pelt_gl *gl, uint32_t character, float *positi
 
 /* The text of the shader with all that it has to know of this skin in front, but no #version line. Compute path: the
    whole shader as dispatched for many characters. Vertex path: the function pelt_vertex. It lives until the next call
-   of this function, or the end of the object. NULL when memory is out. */
+   of this function, or the end of the object. NULL when memory is out, or `outputs` is another number. */
 PELT_API const char *pelt_gl_source(pelt_gl *gl, unsigned outputs);
 
 /* Vertex path: makes the program current, and the skin's textures those of units `unit` and `unit` + 1, and its numbers
