@@ -1,6 +1,6 @@
-/* cornell.c: the Cornell box as it was measured (cornell.edu, "The Cornell Box", data of 1998), in millimetres in the
-   tables and metres in the scene. Its spectral reflectances are given as the linear RGB in common use. The camera is
-   the original one, narrowed by 4% and raised by 1.4 mm so that every pixel of a square picture sees the box. */
+/* cornell.c: the Cornell box as measured (cornell.edu, "The Cornell Box", data of 1998), in millimetres in the tables
+   and metres in the scene. Its spectral reflectances are given as the linear RGB in common use. The camera is the
+   original one, narrowed by 4% and raised by 1.4 mm so that every pixel of a square picture sees the box. */
 
 #include "light/light.h"
 #include <math.h>
@@ -27,7 +27,7 @@ static const quad walls[] = {
     {RED, {{552.8f, 0, 0}, {549.6f, 0, 559.2f}, {556, 548.8f, 559.2f}, {556, 548.8f, 0}}},
 };
 
-/* Things that can be moved: the room, then the blocks. */
+/* Movable objects: the room, then the blocks. */
 static const char *const names[] = {"room", "short", "tall"};
 
 /* Blocks stand on the floor: the corners of their tops, x and z, and their height. */

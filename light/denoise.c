@@ -1,14 +1,15 @@
-/* denoise.c: noise taken out of many frames of the same points, before a subspace is learned from them.
+/* denoise.c: denoises many frames of the same points, before a subspace is learned from them.
 
    Frames of one scene have few degrees of freedom, noise has as many as there are numbers. So frames (each colour
-   channel apart) are first written in the principal components of all of them: Q = C V^T, V the leading eigenvectors of
-   Q^T Q. The first pictures of C are averages over all frames and nearly clean; the later ones hold little light and
-   much noise, and are smoothed, by an average over neighbours on the same surface. How far, is measured, not assumed:
-   frames come in two halves A, B with independent noise, and of several radii r the one is taken with the least
+   channel separately) are first expressed in the principal components of all of them: Q = C V^T, V the leading
+   eigenvectors of Q^T Q. The first pictures of C are averages over all frames and nearly clean; the later ones hold
+   little light and much noise, and are smoothed by averaging over neighbours on the same surface. The radius is
+   measured, not assumed: frames come in two halves A, B with independent noise, and of several radii r the one is
+   chosen that minimises
 
        |smooth_r(A) - B|^2 + |smooth_r(B) - A|^2
 
-   around each point and for each picture: but for a constant this is the error of smoothing against the truth. */
+   around each point and for each picture: up to a constant, this is the error of smoothing against the truth. */
 
 #include "light/denoise.h"
 #include "light/vector.h"
@@ -16,10 +17,10 @@
 #include <string.h>
 
 enum {
-    MOST_PICTURES = 64, /* that are kept, when nothing is said */
-    GROUP = 16,         /* pictures that are smoothed at once */
-    STRIPS = 16,        /* parts of the points whose sums are added in order, for any number of threads */
-    CHUNK = 512,        /* points of a product */
+    MOST_PICTURES = 64, /* kept by default */
+    GROUP = 16,         /* pictures smoothed at once */
+    STRIPS = 16,        /* parts of the points, whose sums are added in order for any number of threads */
+    CHUNK = 512,        /* points per product */
     ERROR_RADIUS = 4,   /* the error of a radius is averaged over this neighbourhood */
 };
 
@@ -29,7 +30,7 @@ typedef struct work {
     const pelt_halves *halves;
     const pelt_denoise_options *options;
     pelt_clean_frames *out;
-    pelt_arena *kept, *arena; /* of what is given back; of passing needs */
+    pelt_arena *kept, *arena; /* for the result; for temporary memory */
     size_t n, columns;        /* points; channels of all frames */
     float *all[2];            /* [frame_count][n][3] the halves */
     double *grams;            /* [STRIPS][columns][columns] */
@@ -101,7 +102,7 @@ static pelt_result find_mix(work *w, pelt_error *error) {
     return PELT_OK;
 }
 
-/* Adds what one frame brings to the pictures. */
+/* Adds the contribution of one frame to the pictures. */
 static void add_frame(void *user, size_t strip, pelt_arena *scratch) {
     (void)scratch;
     const work *w = user;
@@ -125,7 +126,7 @@ static void project_halves(work *w) {
 
 /* -- Smoothing ----------------------------------------------------------------------------------------------------- */
 
-/* Points are neighbours when they lie in nearly the same plane. */
+/* Points are neighbours if they are in nearly the same plane. */
 static bool same_surface(const pelt_light_point *a, const pelt_light_point *b) {
     v3 way = v3_sub(v3_of(b->position), v3_of(a->position)), normal = v3_of(a->normal);
     float off = v3_dot(way, normal);
@@ -180,7 +181,7 @@ static void load_group(const work *w, group *g, size_t first) {
                 g->half[h][GROUP * p + k] = first + k < w->out->rank ? w->half[h][p * w->out->rank + first + k] : 0;
 }
 
-/* Takes a candidate where it is better around a point than what was best. */
+/* Takes a candidate where it beats the best so far around a point. */
 static void try_candidate(work *w, group *g, const float *a, const float *b, bool first) {
     size_t count = GROUP * w->n;
     for (size_t i = 0; i < count; i++) {
@@ -241,8 +242,8 @@ static pelt_result denoise(void *user, pelt_error *error) {
     if (result) return result;
     if (!(product > 0))
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "no light reaches anything that the camera sees: the lights may be inside objects, or the "
-                         "camera inside a wall");
+                         "no light reaches anything the camera sees: the lights may be inside objects, or the camera "
+                         "inside a wall");
     w->out->noise = sqrt(difference / product);
     result = find_mix(w, error);
     if (result) return result;

@@ -1,11 +1,11 @@
-/* facts.c: what a .keys file of light knows of itself: bytes for programs (docs/keys-format.md), JSON for people. */
+/* facts.c: the description of a .keys file of light: binary for programs (docs/keys-format.md), JSON for people. */
 
 #include "light/facts.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A name in a file must not lead anywhere: no path from the root, none upwards. */
+/* A name in a file must not escape its folder: no absolute path, no "..". */
 bool pelt_light_stays_below(const char *path) {
     for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
         if (*part == '/' || (!strncmp(part, "..", 2) && (!part[2] || part[2] == '/'))) return false;
@@ -43,7 +43,7 @@ static char *text_of(const pelt_relight_facts *f) {
 
 /* -- The scene ----------------------------------------------------------------------------------------------------- */
 
-/* A number that changes with any of the values, by much more than rounding does; and how much that may be. */
+/* A number that changes with any of the values, by much more than rounding; and a bound on the rounding. */
 static void mark_values(const float *values, size_t count, double *mark, double *slack) {
     double sum = 0, most = 0;
     uint64_t random = 1;
@@ -56,7 +56,7 @@ static void mark_values(const float *values, size_t count, double *mark, double 
     *slack = 1e-6 * most * sqrt((double)count + 1);
 }
 
-/* Machines round differently, so a sum is compared and not a hash. */
+/* Machines round differently, so this compares a sum, not a hash. */
 void pelt_light_marks(const pelt_light_view *s, double marks[PELT_LIGHT_MARKS], double slack[PELT_LIGHT_MARKS]) {
     const pelt_scene *scene = s->scene;
     mark_values(s->rest, 3 * (size_t)scene->vertex_count, &marks[0], &slack[0]);
@@ -74,8 +74,7 @@ void pelt_light_marks(const pelt_light_view *s, double marks[PELT_LIGHT_MARKS], 
 
 enum { TAG = 'L' | 'I' << 8 | 'T' << 16 | 'E' << 24, VERSION = 1 };
 
-/* Two texts follow, each ended by a zero byte: the scene, and the surfaces that are seen (surface.c); none where points are
-   pixels. */
+/* Followed by two zero-terminated texts: the scene, and the visible surfaces (surface.c), empty if points are pixels. */
 typedef struct light_bytes {
     uint32_t tag, version, width, height, bounces, samples;
     pelt_light_grid grid;

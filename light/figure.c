@@ -1,6 +1,6 @@
-/* figure.c: the picture that shows what key points of light do (Meyer & Anderson, figure 5). On the left the
-   training lights (green) and the keys (white); then for three new lights, from the top: the full gather, the result
-   from the keys, and ten times the difference of the two. Pictures show direct and indirect light. */
+/* figure.c: the picture that shows what key points of light do (Meyer & Anderson, figure 5). On the left the training
+   lights (green) and the keys (white); then for three new lights, from the top: the full gather, the result from the
+   keys, and ten times their difference. Pictures show direct and indirect light. */
 
 #include "light/relight.h"
 #include <math.h>
@@ -59,7 +59,7 @@ static void put_panel(figure *f, const float *values, float white, int x, int y,
         }
 }
 
-/* What is seen: direct and indirect light on the surfaces. */
+/* Direct and indirect light on the surfaces. */
 static void shade(figure *f, const float *indirect) {
     for (size_t i = 0; i < 3 * f->view->pixel_count; i++) {
         const pelt_light_point *p = &f->view->pixels[i / 3];
@@ -73,7 +73,7 @@ static float white_of(figure *f) {
     return pelt_light_white(f->picture, (size_t)f->view->width * f->view->height);
 }
 
-/* Where a place of the scene is in the picture, in fractions of its sides from the upper left; false when it is not in it. */
+/* Projects a point of the scene to the picture, in fractions of its sides from the top left; false if outside. */
 static bool project(const pelt_light_view *s, const float place[3], double at[2]) {
     const pelt_camera *camera = &s->camera;
     double seen[3] = {0}, half = tan(camera->field_of_view / 2);
@@ -85,7 +85,7 @@ static bool project(const pelt_light_view *s, const float place[3], double at[2]
     return at[0] > 0 && at[0] < 1 && at[1] > 0 && at[1] < 1;
 }
 
-/* Whether a point shows the camera its lit side. */
+/* Whether a point's lit side faces the camera. */
 static bool faces_camera(const pelt_light_view *s, const pelt_light_point *point) {
     double towards = 0;
     for (int c = 0; c < 3; c++) towards += (s->camera.eye[c] - point->position[c]) * point->normal[c];
@@ -111,7 +111,7 @@ static pelt_result gather_light(figure *f, const pelt_light *light, uint32_t see
         result = pelt_gather(view->tracer, view->pixels, view->pixel_count, &options, f->direct, NULL, NULL, error);
     if (result) return result;
     pelt_light_view_show(view, f->values, f->filled);
-    for (size_t i = 0; i < 3 * view->pixel_count; i++) /* what points do not know is gathered */
+    for (size_t i = 0; i < 3 * view->pixel_count; i++) /* pixels without points are gathered */
         if (!pelt_light_view_knows(view, i / 3)) f->filled[i] = f->full[i];
     return PELT_OK;
 }

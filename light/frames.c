@@ -1,5 +1,5 @@
-/* frames.c: training frames as pictures in a folder, one for each frame and half of the samples, with a text
-   that says what they were gathered from. */
+/* frames.c: training frames as pictures in a folder, one per frame and half of the samples, with a text that records
+   what they were gathered from. */
 
 #include "light/frames.h"
 #include "light/facts.h"
@@ -21,14 +21,14 @@ static void frame_path(const pelt_light_frames *store, uint32_t frame, uint32_t 
 
 /* -- What frames depend on ----------------------------------------------------------------------------------------- */
 
-/* Fowler, Noll and Vo's hash of 64 bits. */
+/* 64-bit FNV hash. */
 static uint64_t hash_more(uint64_t hash, const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
     return hash;
 }
 
-/* A number that changes with anything that light at the points depends on, and is not in the text as it is: surfaces,
-   lights that stay, the light that moves (its place comes from the grid), and the camera. */
+/* A hash of everything that light at the points depends on and that the text does not spell out: surfaces, fixed
+   lights, the moving light (except its position, which comes from the grid), and the camera. */
 static uint64_t view_hash(const pelt_light_view *s) {
     const pelt_scene *scene = s->scene;
     pelt_light moving = s->light;
@@ -43,8 +43,8 @@ static uint64_t view_hash(const pelt_light_view *s) {
     return hash_more(hash, &s->own_camera, sizeof s->own_camera);
 }
 
-/* What moves, and where points are, when they are not the pixels of a camera that stays. Which vertices a name moves is
-   part of it. */
+/* What moves, including which vertices a name moves, and where points are if they are not the pixels of a fixed
+   camera. */
 static bool add_arrangement(const pelt_light_view *s, json_t *text) {
     const pelt_light_arrangement *a = &s->arrangement;
     const pelt_scene *scene = s->scene;
@@ -85,7 +85,7 @@ static char *describe(const pelt_light_view *s, const pelt_light_grid *grid, uin
 
 /* -- The folder ---------------------------------------------------------------------------------------------------- */
 
-/* Frames whose text is gone or damaged are of nobody knows what. */
+/* Frames whose text is missing or damaged could come from anything. */
 static pelt_result remove_frames(const pelt_light_frames *store, uint32_t frames, pelt_error *error) {
     char path[4200];
     for (uint32_t i = 0; i < 2 * frames; i++) {

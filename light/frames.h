@@ -1,5 +1,5 @@
-/* frames.h: training frames as pictures in a folder, so that a training that was stopped can go on. A frame is one light
-   at one place of what moves. */
+/* frames.h: training frames as pictures in a folder, so that interrupted training can resume. A frame is one light at
+   one position of the moving objects. */
 
 #ifndef PELT_LIGHT_FRAMES_H
 #define PELT_LIGHT_FRAMES_H
@@ -13,8 +13,7 @@ typedef struct pelt_light_frames {
     float *picture; /* room for one */
 } pelt_light_frames;
 
-/* Opens or makes a folder, and checks that what is in it was gathered from the same scene, seen by the same camera, with
-   the same moves. */
+/* Opens or creates a folder, and checks that its frames were gathered from the same scene, camera and moves. */
 pelt_result pelt_light_frames_open(pelt_light_frames *frames, const pelt_light_view *view, const pelt_light_grid *grid,
                                    const char *folder, uint32_t samples, uint32_t seed, pelt_error *error);
 /* Values at the points of the view, [point_count][3]. */
@@ -23,11 +22,11 @@ pelt_result pelt_light_frames_write(const pelt_light_frames *frames, uint32_t fr
 pelt_result pelt_light_frames_read(const pelt_light_frames *frames, uint32_t frame, uint32_t half, float *values,
                                    pelt_error *error);
 
-/* Whether a frame is there, whole: one that is empty or cut is as good as none. */
+/* Whether a frame is there and complete: an empty or truncated one does not count. */
 pelt_result pelt_light_frames_find(const pelt_light_frames *frames, uint32_t frame, uint32_t half, float *values,
                                    bool *found, pelt_error *error);
 
-/* Seeds of gathers, all different. */
+/* A distinct seed per gather. */
 uint32_t pelt_light_frame_seed(uint32_t seed, uint32_t frame, uint32_t half);
 
 #endif

@@ -1,15 +1,15 @@
-/* gather.c: light at points, by paths.
+/* gather.c: light at points, by path tracing.
 
    A path x0, x1, ..., xk, L starts at the gathered point, is reflected k times and ends on a light. The integral over
-   all of them is estimated from random ones; what a path brings, divided by the density with which it was found, is
-   right on average. Its end can be found in three ways, each good where the others are noisy:
+   all paths is estimated by Monte Carlo: a path's contribution divided by its sampling density is unbiased. Its end can
+   be found in three ways, each good where the others are noisy:
 
-       ask      xk by chance from x(k-1); L taken from the lights          noisy where xk is close to the light
-       meet     L taken; xk where a ray from L lands; joined to x(k-1)     noisy where xk is close to x(k-1)
-       run into xk by chance; L where a ray from xk happens to land        only lights that are surfaces
+       ask      xk sampled from x(k-1); L sampled on the lights            noisy where xk is close to the light
+       meet     L sampled; xk where a ray from L lands; joined to x(k-1)   noisy where xk is close to x(k-1)
+       run into xk sampled; L where a ray from xk happens to land          only lights that are surfaces
 
-   All three are done and each is weighted by its share of the three densities (Veach's balance heuristic), so a path is
-   never bright only because it was unlikely. Densities are per area at xk and L. With
+   All three are used, each weighted by its share of the three densities (Veach's balance heuristic), so a path is never
+   bright only because it was unlikely. Densities are per area at xk and L. With
        a  that of xk from x(k-1)     e  that of xk from L     b  that of L from xk     l  that of L itself
    and q = e / a, s = b / l the weights are 1, q and s, each over 1 + q + s. Without a bounce (k = 0) q is 0.
 
@@ -20,7 +20,7 @@
 #include <float.h>
 #include <stdatomic.h>
 
-/* Which pair of random numbers is for what. */
+/* Indices of the pairs of random numbers. */
 enum { PAIR_EMITTER, PAIR_PLACE, PAIR_EMISSION, PAIR_BOUNCE };
 
 /* L: the light's point of a path. */
@@ -34,18 +34,18 @@ typedef struct source {
 typedef struct landing {
     bool alive;
     v3 position, normal;
-    v3 light;   /* what it reflects, for a connection of density 1 */
+    v3 light;   /* reflected light, for a connection of density 1 */
     float e, s; /* as above */
 } landing;
 
-/* xk: the end of a path that goes on. */
+/* xk: the current end of a path. */
 typedef struct walker {
     bool alive;
     v3 position, normal, throughput;
     float density; /* a; not used at x0 */
 } walker;
 
-/* The same sample numbers of one point, traced together. */
+/* Samples of one point that are traced together. */
 typedef struct bundle {
     const pelt_tracer *tracer;
     uint32_t seed, first, mask, bounces;
@@ -75,7 +75,7 @@ static float source_density(const emitter *e) { return e->kind == EMITTER_PATCH 
 static source choose_source(const emitter *e, pair p) {
     source s = {e, e->position, source_density(e)};
     if (e->kind != EMITTER_PATCH) return s;
-    if (e->triangle) { /* the square is folded onto the triangle so that areas keep their shares */
+    if (e->triangle) { /* fold the square onto the triangle, preserving areas */
         float root = sqrtf(p.u);
         p = (pair){1 - root, root * p.v};
     }
@@ -95,7 +95,7 @@ static void choose_sources(bundle *b) {
     for (int i = 0; i < LANES; i++) b->sources[i] = choose_source(choose_emitter(t, choices[i].u), places[i]);
 }
 
-/* The place of a patch's point, lifted off it to the side of `direction`, because it may lie in a surface. */
+/* A patch's point, offset to the side of `direction`, because the patch may coincide with a surface. */
 static v3 lifted(const bundle *b, const source *s, v3 direction) {
     const emitter *e = s->emitter;
     if (e->kind == EMITTER_POINT) return s->position;
@@ -110,7 +110,7 @@ static float source_cosine(const emitter *e, v3 direction) {
     return e->two_sided ? fabsf(cosine) : fmaxf(cosine, 0);
 }
 
-/* Share of its power that a light sends into a direction: radiant intensity / (density of L * power). */
+/* Fraction of its power that a light sends in a direction: radiant intensity / (density of L * power). */
 static float source_intensity(const source *s, v3 direction) {
     const emitter *e = s->emitter;
     float intensity = source_cosine(e, direction) / s->density;
@@ -127,7 +127,7 @@ static float falloff(const emitter *e, float distance) {
     return e->falloff_scale * powf(distance, -e->falloff);
 }
 
-/* Density over directions with which rays leave a light. */
+/* Density over directions of rays leaving a light. */
 static float emission_density(const emitter *e, v3 direction) {
     if (e->kind == EMITTER_POINT) return 1 / (2 * LIGHT_PI * e->cap);
     return source_cosine(e, direction) / (e->two_sided ? 2 * LIGHT_PI : LIGHT_PI);
@@ -155,12 +155,12 @@ static void set_ray(packet *p, int lane, v3 origin, v3 direction, float length) 
     p->active[lane] = 1;
 }
 
-/* A surface that a ray has met. */
+/* A surface hit by a ray. */
 typedef struct surface {
-    v3 position, normal; /* on the side of the ray, lifted off the surface */
+    v3 position, normal; /* on the side of the ray, offset from the surface */
     float distance;
     const pelt_material *material;
-    const emitter *emitter; /* NULL: it does not shine */
+    const emitter *emitter; /* NULL: it does not emit */
 } surface;
 
 static bool met_surface(const pelt_tracer *t, const packet *p, const hits *h, int lane, surface *out) {
@@ -186,7 +186,7 @@ static int trace(bundle *b, const packet *p, hits *h) {
     return count;
 }
 
-/* Adds to *sum what each segment brings, where nothing is in its way. */
+/* Adds the contribution of each unoccluded segment to *sum. */
 static void add_unblocked(bundle *b, const packet *p, const v3 values[LANES], v3 *sum) {
     bool blocked[LANES];
     int count = 0;
@@ -281,7 +281,7 @@ static void meet(bundle *b) {
     add_unblocked(b, &p, values, &b->indirect);
 }
 
-/* What a path brings that has run into a shining surface. */
+/* The contribution of a path that ran into an emitting surface. */
 static v3 run_into(const walker *x, uint32_t k, const surface *met, v3 direction) {
     const emitter *e = met->emitter;
     float d = met->distance, cosine = v3_dot(x->normal, direction), l = source_density(e);
@@ -339,7 +339,7 @@ static void trace_bundle(bundle *b, const pelt_light_point *point, bool direct, 
 
 /* -- Points ------------------------------------------------------------------------------------------------------- */
 
-/* Points that one call of the loop body takes: most, and how many calls there should be. */
+/* Points per call of the loop body: the maximum, and the desired number of calls. */
 enum { MOST_IN_CHUNK = 64, CALLS = 256 };
 
 typedef struct gathering {
@@ -356,7 +356,7 @@ static void gather_point(gathering *g, size_t index) {
     const pelt_light_point *point = &g->points[index];
     double sums[2][3] = {{0}};
     bundle b = {.tracer = g->tracer,
-                .seed = hash_pair(g->seed, point->id) & ~0xFFu, /* leaves room for the numbers of the pairs */
+                .seed = hash_pair(g->seed, point->id) & ~0xFFu, /* leaves room for the pair indices */
                 .mask = g->mask,
                 .bounces = g->bounces};
     for (; point->hit && g->tracer->emitter_count && b.first < g->samples; b.first += LANES) {

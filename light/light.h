@@ -1,11 +1,11 @@
 /* light.h: direct and indirect light at surface points of a scene, by tracing paths.
 
-   What is computed is the light that arrives at a point, as the radiance that a white diffuse surface would have there:
-   irradiance / pi. Multiply by the point's albedo to see it. *Direct* light comes straight from a light, *indirect*
+   The result is the light that arrives at a point, as the radiance that a white diffuse surface would have there:
+   irradiance / pi. Multiply by the point's albedo to display it. *Direct* light comes straight from a light, *indirect*
    light has been reflected at least once.
 
        pelt_tracer *tracer = pelt_tracer_new(scene, &error);
-       pelt_tracer_set_light(tracer, &light, &error);            // beside the scene's own lights
+       pelt_tracer_set_light(tracer, &light, &error);            // in addition to the scene's own lights
        pelt_tracer_view(tracer, camera, 400, 400, points);
        pelt_gather(tracer, points, 160000, &(pelt_gather_options){.samples = 64}, NULL, indirect, NULL, &error); */
 
@@ -16,55 +16,54 @@
 
 /* -- The Cornell box (cornell.c) ---------------------------------------------------------------------------------- */
 
-/* The box as it was measured at Cornell University, in metres, with its lamp switched off: lights are the caller's. */
+/* The box as measured at Cornell University, in metres, with its lamp switched off: the caller adds the lights. */
 pelt_scene *pelt_cornell_box(pelt_error *error);
 
-/* -- A scene made ready for rays (tracer.c) ------------------------------------------------------------------------ */
+/* -- A scene prepared for ray tracing (tracer.c) ------------------------------------------------------------------- */
 
 typedef struct pelt_tracer pelt_tracer;
 
-/* Checks the scene (finite vertices, something that reflects) and builds the ray tree. Triangles without area are left
-   out. The scene must outlive the tracer. */
+/* Checks the scene (finite vertices, something that reflects) and builds the BVH. Degenerate triangles are dropped. The
+   scene must outlive the tracer. */
 pelt_tracer *pelt_tracer_new(const pelt_scene *scene, pelt_error *error);
 void pelt_tracer_free(pelt_tracer *tracer);
 
-/* The light that moves, beside the lights of the scene; NULL: none. Not while another thread gathers. */
+/* The moving light, in addition to the lights of the scene; NULL: none. Not while another thread gathers. */
 pelt_result pelt_tracer_set_light(pelt_tracer *tracer, const pelt_light *light, pelt_error *error);
 
-/* Centre and diagonal of the box around the scene, and its corners. */
+/* Centre, diagonal and corners of the scene's bounding box. */
 typedef struct pelt_extent {
     float low[3], high[3], diagonal;
 } pelt_extent;
 pelt_extent pelt_tracer_extent(const pelt_tracer *tracer);
 
 typedef struct pelt_light_point {
-    float position[3], normal[3]; /* the normal is on the side that is seen */
+    float position[3], normal[3]; /* the normal points to the visible side */
     float albedo[3], emission[3];
     uint32_t id;       /* number of the point: its random numbers depend on it */
-    uint32_t triangle; /* of the scene, that it lies on */
-    uint32_t surface;  /* points of different surfaces are never averaged */
-    bool back;         /* it lies on the side that the triangle is not wound for */
+    uint32_t triangle; /* of the scene, that it is on */
+    uint32_t surface;  /* points on different surfaces are never averaged */
+    bool back;         /* on the back side of the triangle */
     bool hit;          /* false: nothing is seen here, and no light arrives */
 } pelt_light_point;
 
-/* What a camera sees through the middle of each pixel: points[height][width]. */
+/* What a camera sees through the centre of each pixel: points[height][width]. */
 void pelt_tracer_view(const pelt_tracer *tracer, const pelt_camera *camera, uint32_t width, uint32_t height,
                       pelt_light_point *points);
-/* A camera in front of the scene (+z), for scenes that bring none. */
+/* A camera in front of the scene (+z), for scenes without one. */
 pelt_camera pelt_tracer_camera(const pelt_tracer *tracer);
 
 /* -- Gathering (gather.c) ------------------------------------------------------------------------------------------ */
 
 typedef struct pelt_gather_options {
     uint32_t samples; /* paths per point, rounded up to a multiple of 16; 0: 64 */
-    uint32_t bounces; /* most reflections on the way from the light to the point; 0: 4 */
-    uint32_t seed;    /* other seeds give other noise */
+    uint32_t bounces; /* maximum reflections between light and point; 0: 4 */
+    uint32_t seed;    /* different seeds give different noise */
     uint32_t threads; /* 0: as many as the machine has; the result does not depend on it */
 } pelt_gather_options;
 
-/* Light that arrives at points: direct[count][3] and indirect[count][3], either may be NULL. *ray_count, when not NULL,
-   gets
-   the number of rays that were traced. Fails when there is no memory for the threads. */
+/* Light that arrives at points: direct[count][3] and indirect[count][3], either may be NULL. *ray_count, if not NULL,
+   gets the number of rays traced. Fails if there is no memory for the threads. */
 pelt_result pelt_gather(const pelt_tracer *tracer, const pelt_light_point *points, size_t count,
                         const pelt_gather_options *options, float *direct, float *indirect, uint64_t *ray_count,
                         pelt_error *error);

@@ -1,10 +1,10 @@
-/* live.c: a box that is relit again and again.
+/* live.c: a box that is relit repeatedly.
 
    Direct light of a point or spot at x with normal n, from L with d = |L - x| and cosine c = n (L - x) / d:
 
-       power fade(direction) falloff(d) c / pi        where nothing is between
+       power fade(direction) falloff(d) c / pi        if unoccluded
 
-   the same as gather.c's, whose paths it is the first step of. */
+   the same as the first step of gather.c's paths. */
 
 #include "light/live.h"
 #include "light/tracer.h"
@@ -18,10 +18,10 @@ enum { CELL = 4, TABLE = 4096, CHUNK = 4096, BETWEEN_STOPS = 512 };
 struct pelt_relight_live {
     pelt_relight_file *file;
     pelt_relight_keys keys;
-    float *values;                  /* [point_count][3] of points on surfaces, of which pixels are mixed */
-    float *indirect, *direct, *own; /* [pixel_count][3]; own: of the lights that do not move, NULL: there are none */
-    uint32_t *points;               /* [height][width] which of the view's pixels; NO_POINT: it sees nothing */
-    uint8_t *seen;                  /* [pixel_count] whether it sees the light: SEEN, HIDDEN, or not asked yet */
+    float *values;                  /* [point_count][3] of points on surfaces, from which pixels are mixed */
+    float *indirect, *direct, *own; /* [pixel_count][3]; own: of the fixed lights, NULL: there are none */
+    uint32_t *points;               /* [height][width] index into the view's pixels; NO_POINT: sees nothing */
+    uint8_t *seen;                  /* [pixel_count] whether it sees the light: SEEN, HIDDEN, or not traced yet */
     float white;
     uint8_t coded[TABLE + 1]; /* linear light to sRGB */
 };
@@ -50,7 +50,7 @@ static void ask_all(asking *a) {
     a->count = 0;
 }
 
-/* Points that look away from the light are dark without a ray. */
+/* Points facing away from the light are dark; no ray is needed. */
 static void ask(asking *a, uint32_t point) {
     const pelt_light_point *p = &a->live->file->view.pixels[point];
     if (a->live->seen[point] != NOT_ASKED) return;
@@ -73,7 +73,7 @@ static uint32_t point_at(const pelt_relight_live *live, uint32_t x, uint32_t y) 
     return live->points[(size_t)(y < v->height ? y : v->height - 1) * v->width + (x < v->width ? x : v->width - 1)];
 }
 
-/* Corners of a cell that agree, and lie in one plane. */
+/* Whether the corners of a cell agree and are coplanar. */
 static bool is_even(const pelt_relight_live *live, const uint32_t corners[4]) {
     const pelt_light_point *points = live->file->view.pixels, *a = &points[corners[0]];
     float size = live->file->view.tracer->extent.diagonal;
@@ -87,7 +87,7 @@ static bool is_even(const pelt_relight_live *live, const uint32_t corners[4]) {
     return true;
 }
 
-/* A row of cells, from the pixel row y on; the corners are known. */
+/* A row of cells, starting at pixel row y; the corners are known. */
 static void ask_inside(asking *a, uint32_t y) {
     const pelt_light_view *v = &a->live->file->view;
     for (uint32_t x = 0; x < v->width; x += CELL) {
@@ -121,7 +121,7 @@ static void look_at_corners(void *user, size_t row, pelt_arena *scratch) {
     asking a = {.live = l->live, .light = l->light};
     const pelt_light_view *v = &l->live->file->view;
     uint32_t y = (uint32_t)row * CELL, last = v->height - 1;
-    if (y > last && last % CELL == 0) return; /* it was the row before */
+    if (y > last && last % CELL == 0) return; /* already done by the previous row */
     y = y < last ? y : last;
     for (uint32_t x = 0; x < v->width + CELL; x += CELL) {
         uint32_t point = point_at(l->live, x, y);
@@ -176,7 +176,7 @@ static void shine(void *user, size_t chunk, pelt_arena *scratch) {
     }
 }
 
-/* The light that moves is the last of the tracer's. */
+/* The moving light is the tracer's last. */
 static pelt_result light_directly(pelt_relight_live *live, uint32_t threads, float *direct, uint64_t *traced,
                                   pelt_error *error) {
     const pelt_tracer *t = live->file->view.tracer;
@@ -187,7 +187,7 @@ static pelt_result light_directly(pelt_relight_live *live, uint32_t threads, flo
     shining s = {live, e, direct};
     if (!l.rays) return pelt_no_memory(error);
     memset(live->seen, NOT_ASKED, v->pixel_count);
-    /* Rows of corners do not touch each other, and rows of cells ask only for what lies in them. */
+    /* Rows of corners are independent, and rows of cells only trace pixels inside them. */
     bool done = pelt_parallel(NULL, threads, rows + 1, look_at_corners, &l) &&
                 pelt_parallel(NULL, threads, rows, look_inside, &l) && pelt_parallel(NULL, threads, chunks, shine, &s);
     for (size_t i = 0; traced && i <= rows; i++) *traced += l.rays[i];
@@ -279,7 +279,7 @@ pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_p
 
 /* -- Begin ------------------------------------------------------------------------------------------------------- */
 
-/* What does not move, once. */
+/* The fixed lights, once. */
 static pelt_result light_own(pelt_relight_live *live, pelt_error *error) {
     const pelt_light_view *v = &live->file->view;
     if (!v->tracer->own_count) return PELT_OK;
@@ -291,7 +291,7 @@ static pelt_result light_own(pelt_relight_live *live, pelt_error *error) {
                        NULL, error);
 }
 
-/* White with the light in the middle, so that dragging it makes the picture brighter and darker. */
+/* The white point with the light in the middle, so that dragging it makes the picture brighter and darker. */
 static pelt_result find_white(pelt_relight_live *live, pelt_error *error) {
     const pelt_light_view *v = &live->file->view;
     pelt_light light = pelt_light_grid_at(v, &live->file->facts.grid, 0.5, 0.5);

@@ -1,8 +1,7 @@
-/* live.h: a box of light that is relit again and again, as fast as can be: buffers are kept, colours are bytes.
+/* live.h: a box of light that is relit repeatedly, as fast as possible: buffers are kept, colours are bytes.
 
-   Indirect light comes from the key points, as ever. Direct light of a point is its formula times whether it is seen: that
-   is asked at the corners of small squares of pixels, and inside only where the corners do not agree, or do not lie in one
-   plane. */
+   Indirect light comes from the key points, as usual. Direct light is a formula times visibility, which is traced at
+   the corners of small squares of pixels, and inside only if the corners disagree or are not coplanar. */
 
 #ifndef PELT_LIGHT_LIVE_H
 #define PELT_LIGHT_LIVE_H
@@ -17,25 +16,25 @@ void pelt_relight_live_free(pelt_relight_live *live); /* NULL is fine */
 
 typedef struct pelt_relight_place {
     float at[3];      /* where the light is */
-    uint32_t samples; /* paths per key, at least 32; per point where all are gathered; 0: 256, and 64 */
+    uint32_t samples; /* paths per key, at least 32; per point if all are gathered; 0: 256 and 64 */
     uint32_t seed, threads;
     bool full;                /* gather all points */
-    bool (*stop)(void *user); /* asked now and then while they are gathered; NULL: never */
+    bool (*stop)(void *user); /* polled while they are gathered; NULL: never */
     void *user;
 } pelt_relight_place;
 
 typedef struct pelt_relight_seen {
-    double misfit; /* in units of what is trusted: good up to 1; 0 where all points were gathered */
+    double misfit; /* relative to the trusted threshold: good up to 1; 0 if all points were gathered */
     double key_seconds, fill_seconds, direct_seconds, color_seconds; /* of the calling thread */
     uint64_t shadow_rays;
 } pelt_relight_seen;
 
-/* Colours [height][width][3] as people see them; white is what it is with the light in the middle of the training.
-   PELT_ERROR_CANCELLED when it was stopped. */
+/* Colours [height][width][3] in sRGB; the white point is that with the light in the middle of the training grid.
+   PELT_ERROR_CANCELLED if it was stopped. */
 pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_place *place, uint8_t *colors,
                                    pelt_relight_seen *seen, pelt_error *error);
 
-/* Direct light alone, [pixel_count][3], as a white surface would have it. */
+/* Direct light only, [pixel_count][3], as on a white surface. */
 pelt_result pelt_relight_live_direct(pelt_relight_live *live, const float at[3], uint32_t threads, float *direct,
                                      uint64_t *shadow_rays, pelt_error *error);
 

@@ -1,15 +1,15 @@
-/* measure.c: how wrong the key points' light is at lights that training has not seen, at places of what moves that it has
-   not seen either, and how much faster.
+/* measure.c: the error and speedup of the key points' light at lights and object positions that training has not seen.
 
-   The truth is not known, only two references a, b with independent noise. For a result m that depends on neither, the
-   sum of (m - a)(m - b) is on average that of (m - truth)^2, and the sum of a b that of truth^2: their ratio is the
-   squared relative error without the noise of the references. It is taken at pixels spread over the picture. */
+   The truth is unknown; there are only two references a, b with independent noise. For a result m that depends on
+   neither, the sum of (m - a)(m - b) is on average that of (m - truth)^2, and the sum of a b that of truth^2: their
+   ratio is the squared relative error without the noise of the references. It is taken at pixels spread over the
+   picture. */
 
 #include "light/relight.h"
 #include "rig/clock.h"
 #include <math.h>
 
-/* How lights of a group differ from those of training. */
+/* How the lights of a group differ from the training lights. */
 typedef struct kind {
     const char *name;
     double height, spread; /* of the plane, in heights of the scene above that of training; of the grid */
@@ -26,12 +26,12 @@ typedef struct measuring {
     pelt_relight_measure_options options;
     pelt_light_view *view;
     pelt_relight_keys keys;
-    size_t most, count;       /* pixels that are compared, at most; in this frame */
+    size_t most, count;       /* pixels to compare: maximum; in this frame */
     uint32_t *chosen;         /* [count] */
     pelt_light_point *pixels; /* [count] */
     float *values, *shown;    /* of all points; of all pixels */
     float *truth[2];          /* of those compared */
-    double key_cpu, full_cpu; /* seconds of a processor: of one light; of one path at one pixel */
+    double key_cpu, full_cpu; /* CPU seconds: per light; per path at one pixel */
     double look_cpu, pixels_seen, bare;
     uint32_t key_runs, full_runs;
     double rays, traced; /* of all full gathers: rays; paths */
@@ -90,7 +90,7 @@ static pelt_light light_of(const measuring *m, const kind *k, uint32_t index) {
     return light;
 }
 
-/* Keys alone, on one thread: idle ones would count as work. Adds the seconds of a processor. */
+/* Keys only, on one thread: idle ones would count as work. Adds the CPU seconds. */
 static pelt_result run_keys(measuring *m, pelt_relight_frame *frame, double *cpu, pelt_error *error) {
     double start = pelt_cpu_seconds();
     frame->threads = 1;
@@ -101,7 +101,7 @@ static pelt_result run_keys(measuring *m, pelt_relight_frame *frame, double *cpu
     return result;
 }
 
-/* One pixel of each stretch, not always the same, which would make columns; those that points know. */
+/* One pixel per interval, jittered to avoid columns; only pixels that have points. */
 static void choose_pixels(measuring *m) {
     size_t there = m->view->pixel_count, wanted = there < m->most ? there : m->most;
     m->count = 0;
@@ -130,12 +130,12 @@ static pelt_result go_to_place(measuring *m, uint32_t index, pelt_error *error) 
     choose_pixels(m);
     if (m->count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: at a new place of what moves the camera sees nothing that training has "
-                     "seen; train with more places",
+                     "%s: at a new position of the moving objects the camera sees nothing that training has seen; "
+                     "train with more positions",
                      m->view->name);
 }
 
-/* Sums squares in the group; they become roots in the end. */
+/* Sums squares in the group; roots are taken at the end. */
 static pelt_result measure_light(measuring *m, const kind *k, pelt_relight_group *g, uint32_t index, uint32_t seed,
                                  pelt_error *error) {
     pelt_relight_frame frame = {
@@ -172,7 +172,7 @@ static pelt_result measure_group(measuring *m, const kind *k, pelt_relight_group
     return PELT_OK;
 }
 
-/* Keys at 64 paths each, as for dragging a light; the best of several, since other programs disturb. */
+/* Keys at 64 paths each, as for dragging a light; the best of several runs, since other programs interfere. */
 static pelt_result time_quick(measuring *m, double *best, pelt_error *error) {
     *best = INFINITY;
     pelt_result result = PELT_OK;

@@ -1,5 +1,5 @@
-/* picture.c: a picture from the light at the key points; from all points where those say that the light is like none of
-   the training. And linear light as people see it. */
+/* picture.c: a picture from the light at the key points, or from all points if the keys report a light unlike any in
+   the training. And tone mapping of linear light. */
 
 #include "light/relight.h"
 #include "rig/clock.h"
@@ -43,7 +43,7 @@ static pelt_result gather(const running *r, uint32_t samples, uint32_t seed, flo
     return pelt_gather(r->view->tracer, r->view->pixels, r->view->pixel_count, &options, direct, indirect, NULL, error);
 }
 
-/* Pixels on surfaces that training has not seen are gathered, each for itself. */
+/* Pixels on surfaces that training has not seen are gathered individually. */
 static pelt_result gather_bare(running *r, pelt_error *error) {
     const pelt_light_view *view = r->view;
     size_t *bare = PELT_NEW(view->arena, view->pixel_count, size_t), count = 0;
@@ -71,7 +71,7 @@ static pelt_result go_to_place(running *r, pelt_error *error) {
     return result;
 }
 
-/* All points, blended with what the keys gave. */
+/* All points, blended with the keys' result. */
 static pelt_result run_all(running *r, pelt_error *error) {
     double start = pelt_wall_seconds(), trust = r->result->trust;
     pelt_result result = gather(r, r->shot->samples, 0x60000000u, NULL, r->gathered, error);
@@ -115,14 +115,14 @@ pelt_result pelt_relight_picture(pelt_light_view *view, const pelt_relight_file 
     if (!result && shot->part != PELT_RELIT_INDIRECT) result = gather(&r, 16, 0x50000000u, r.direct, NULL, error);
     if (result) return result;
     compose(&r, picture);
-    out->dark = true; /* keys that are black fit any basis: the misfit cannot tell */
+    out->dark = true; /* black keys fit any basis, so the misfit is meaningless */
     for (size_t i = 0; i < 3 * view->pixel_count; i++) out->dark = out->dark && !(r.indirect[i] > 0);
     return PELT_OK;
 }
 
-/* -- Linear light as people see it --------------------------------------------------------------------------------- */
+/* -- Tone mapping --------------------------------------------------------------------------------------------------- */
 
-/* A few thousand values are enough to find it. */
+/* A few thousand values are enough. */
 float pelt_light_white(const float *picture, size_t pixel_count) {
     enum { TAKEN = 4096 };
     float taken[TAKEN];

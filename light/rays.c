@@ -1,5 +1,5 @@
-/* rays.c: packets of rays by Embree 3 or 4. The two differ in how a query's context is passed, and in nothing else that
-   is used here. */
+/* rays.c: ray packets by Embree 3 or 4. Of what is used here, the two differ only in how a query's context is passed.
+   */
 
 #include "light/rays.h"
 #if PELT_EMBREE == 4
@@ -15,7 +15,7 @@ struct rays {
     RTCScene scene;
 };
 
-/* Embree reads 16 bytes at a time, so the last vertex needs 4 bytes behind it. */
+/* Embree reads 16 bytes at a time, so the last vertex needs 4 bytes of padding. */
 static bool add_triangles(rays *r, const float *positions, uint32_t vertex_count, const uint32_t *triangles,
                           uint32_t triangle_count) {
     RTCGeometry geometry = rtcNewGeometry(r->device, RTC_GEOMETRY_TYPE_TRIANGLE);
@@ -34,7 +34,7 @@ static bool add_triangles(rays *r, const float *positions, uint32_t vertex_count
     return points && corners;
 }
 
-/* One thread builds, so that the tree, and with it every last bit of a hit, is the same on all machines. */
+/* A single thread builds, so that the tree, and every last bit of a hit, is the same on all machines. */
 rays *rays_new(const float *positions, uint32_t vertex_count, const uint32_t *triangles, uint32_t triangle_count) {
     rays *r = calloc(1, sizeof *r);
     if (!r) return NULL;

@@ -1,8 +1,8 @@
-/* relight.c: files of key points of light, and keys at work.
+/* relight.c: files of key points of light, and evaluating them.
 
    Light is proportional to the light's intensity, so misfits are judged relative to the brightness of the keys. Keys
    are gathered in two halves a, b with independent noise; with (a + b) / 2 and (a - b) / 2 the misfits m of both give
-   |m(a + b)|^2 - |m(a - b)|^2 over 4 = m(a) m(b): the square of the misfit that noise has no part in. */
+   |m(a + b)|^2 - |m(a - b)|^2 over 4 = m(a) m(b): the squared misfit without the noise. */
 
 #include "light/facts.h"
 #include "io/io.h"
@@ -13,7 +13,7 @@
 
 /* -- Files -------------------------------------------------------------------------------------------------------- */
 
-/* Machines round differently: a camera is another when it is seen to be. */
+/* Machines round differently: a camera counts as moved only if the difference is visible. */
 static bool same_camera(const pelt_camera *a, const pelt_camera *b, double size) {
     double worst = fabs(a->field_of_view - b->field_of_view);
     for (int i = 0; i < 3; i++) {
@@ -31,7 +31,7 @@ static bool same_scene(const pelt_light_view *view, const pelt_relight_facts *fa
     return true;
 }
 
-/* Where the scene is that a .keys file names: here, or beside the file. */
+/* Finds the scene that a .keys file names: in the current folder, or next to the file. */
 static pelt_result find_scene(pelt_relight_file *file, const char *path, pelt_error *error) {
     char *scene = file->facts.scene, beside[sizeof file->facts.scene];
     if (!strcmp(scene, "cornell")) return PELT_OK;
@@ -45,7 +45,7 @@ static pelt_result find_scene(pelt_relight_file *file, const char *path, pelt_er
         if (pelt_file_exists(beside)) return memcpy(scene, beside, folder + length + 1), PELT_OK;
     }
     return pelt_fail(error, PELT_ERROR_FILE,
-                     "%s: its scene, %s, is not found in this folder or beside it; name the scene after the key points",
+                     "%s: its scene, %s, is neither in this folder nor next to it; name the scene after the key points",
                      path, scene);
 }
 
@@ -69,14 +69,14 @@ pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const c
     double size = pelt_tracer_extent(file->view.tracer).diagonal;
     if (!same_camera(&facts->camera, &file->view.own_camera, size))
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: the camera of %s has moved since training; train again, or name the scene as it was",
-                         path, file->view.name);
+                         "%s: the camera of %s has moved since training; train again, or name the original scene", path,
+                         file->view.name);
     result = pelt_light_view_arrange(&file->view, &facts->arrangement, error);
     if (result) return result;
     if (file->view.point_count != file->keys.point_count || !same_scene(&file->view, facts))
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: it has %u points, and %s has %zu; the scene has changed since training: train again, or "
-                         "name the scene as it was",
+                         "%s: it has %u points, but %s has %zu; the scene has changed since training: train again, or "
+                         "name the original scene",
                          path, file->keys.point_count, file->view.name, file->view.point_count);
     return PELT_OK;
 }
@@ -142,7 +142,7 @@ static void fill_part(void *user, size_t part, pelt_arena *scratch) {
                    f->values);
 }
 
-/* Light is never negative, though A b may be, by rounding or near black. */
+/* Light is never negative, though A b may be, due to rounding or near black. */
 pelt_result pelt_relight_fill(const pelt_relight_keys *g, uint32_t threads, float *values, pelt_error *error) {
     filling f = {g, values};
     if (!pelt_parallel(NULL, threads, (g->keys->block_count + FILL_BLOCKS - 1) / FILL_BLOCKS, fill_part, &f))
@@ -151,7 +151,7 @@ pelt_result pelt_relight_fill(const pelt_relight_keys *g, uint32_t threads, floa
     return PELT_OK;
 }
 
-/* Multiples of the powers of the plastic number's inverse: the square's counterpart of the golden ratio; then of roots of
+/* Multiples of the powers of the inverse plastic number, the 2D counterpart of the golden ratio; then of roots of
    primes, for what moves. */
 double pelt_relight_random(uint32_t i, int coordinate) {
     static const double steps[] = {0.7548776662466927, 0.5698402909980532,  0.41421356237309505,

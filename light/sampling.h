@@ -1,8 +1,8 @@
-/* sampling.h: well-spread random numbers.
+/* sampling.h: low-discrepancy random numbers.
 
-   A path needs many pairs of numbers (a direction at each bounce, a place on a light). Each pair is a Sobol
-   (0,2)-sequence of its own: its points are shuffled and scrambled by hashes (Owen's nested scrambling), so that pairs
-   do not know of each other, while the samples of one pair stay evenly spread at every power of two. */
+   A path needs many pairs of numbers (a direction at each bounce, a point on a light). Each pair is a separate Sobol
+   (0,2)-sequence: its points are shuffled and scrambled by hashes (Owen's nested scrambling), so that pairs are
+   independent, while the samples of one pair stay evenly spread at every power of two. */
 
 #ifndef PELT_SAMPLING_H
 #define PELT_SAMPLING_H
@@ -27,8 +27,8 @@ static inline uint32_t reverse_bits(uint32_t x) {
     return (x & 0x55555555u) << 1 | (x >> 1 & 0x55555555u);
 }
 
-/* Flips each bit depending on the bits below it alone. On a number with its bits reversed that is Owen's scrambling: an
-   interval is cut in halves, the halves change places or not, and so on inside them. */
+/* Flips each bit depending only on the bits below it. On a bit-reversed number that is Owen scrambling: an interval is
+   halved, the halves are swapped or not, and so on inside them. */
 static inline uint32_t flip_upwards(uint32_t x, uint32_t seed) {
     x += seed;
     x ^= x * 0xB82F1E52u;
@@ -38,8 +38,8 @@ static inline uint32_t flip_upwards(uint32_t x, uint32_t seed) {
     return x;
 }
 
-/* Second coordinate of the Sobol sequence with its bits reversed; the first is the index itself. The direction numbers
-   are rows of Pascal's triangle modulo 2, so each is the one before, v ^ v << 1. */
+/* Second coordinate of the Sobol sequence, bit-reversed; the first is the index itself. The direction numbers are rows
+   of Pascal's triangle modulo 2, so each follows from the one before, v ^ v << 1. */
 static inline uint32_t sobol_second(uint32_t index) {
     uint32_t value = 0;
     for (uint32_t v = 1; index; index >>= 1, v ^= v << 1) value ^= v & (0u - (index & 1));
@@ -52,8 +52,8 @@ typedef struct pair {
 
 static inline float unit_float(uint32_t x) { return (float)(int32_t)(x >> 8) * 0x1p-24f; }
 
-/* `count` samples from number `first` on, of the pair that `seed` names. `mask` is a power of two, less 1, at least as
-   large as any number: the shuffle, which keeps aligned blocks of numbers together, stays within it. */
+/* `count` samples from index `first` on, of the pair that `seed` names. `mask` is a power of two minus 1, no smaller
+   than any index: the shuffle, which keeps aligned blocks of indices together, stays within it. */
 static inline void sample_pairs(uint32_t first, uint32_t mask, uint32_t seed, pair *out, int count) {
     uint32_t shuffle = hash_mix(seed), scramble_u = hash_mix(shuffle), scramble_v = hash_mix(scramble_u);
     for (int i = 0; i < count; i++) {

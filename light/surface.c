@@ -1,8 +1,8 @@
 /* surface.c: points on surfaces.
 
-   Triangles that share an edge and lie in one plane are a *piece*. A side of a piece that is seen is a *chart*: a
-   rectangle in its plane, cut into squares of nearly one size, with a point in the middle of each square that lies on
-   the piece. Charts stand side by side in one picture, the *map*. Light between points is bilinear. */
+   Coplanar triangles that share edges form a *piece*. A visible side of a piece is a *chart*: a rectangle in its plane,
+   divided into squares of nearly equal size, with a point at the centre of each square that is on the piece. Charts are
+   packed into one picture, the *map*. Light between points is bilinear. */
 
 #include "light/surface.h"
 #include "light/tracer.h"
@@ -16,7 +16,7 @@ enum { MOST_ON_A_SIDE = 8192, MIXED_AT_ONCE = LANES / 4, PART = 1024 };
 typedef struct chart {
     uint32_t piece, object;
     bool back;
-    double origin[3], axes[3][3]; /* of the rectangle, at rest: along its sides, and the normal of the seen side */
+    double origin[3], axes[3][3]; /* of the rectangle, at rest: along its sides, and the normal of the visible side */
     double step[2];               /* sides of a square */
     uint32_t columns, rows, x, y; /* in the map */
     double placed_origin[3], placed_axes[3][3]; /* where the object is now */
@@ -49,7 +49,7 @@ static void cross3(const double a[3], const double b[3], double out[3]) {
     out[2] = a[0] * b[1] - a[1] * b[0];
 }
 
-/* False when there is no direction. */
+/* False if there is no direction. */
 static bool unit3(double a[3]) {
     double length = sqrt(dot3(a, a));
     if (!(length > 0) || !isfinite(length)) return false;
@@ -66,7 +66,7 @@ static void edge(const pelt_light_surfaces *s, uint32_t triangle, int from, int 
     for (int c = 0; c < 3; c++) out[c] = (double)b[c] - a[c];
 }
 
-/* The normal, of twice the triangle's area. */
+/* The normal; its length is twice the triangle's area. */
 static void triangle_normal(const pelt_light_surfaces *s, uint32_t triangle, double out[3]) {
     double u[3], v[3];
     edge(s, triangle, 0, 1, u);
@@ -105,7 +105,7 @@ static bool same_plane(const pelt_light_surfaces *s, uint32_t a, uint32_t b) {
     return true;
 }
 
-/* Joins neighbours in one plane, then numbers the pieces in the order of their first triangles. */
+/* Joins coplanar neighbours, then numbers the pieces in the order of their first triangles. */
 static void find_pieces(pelt_light_surfaces *s, side *sides, uint32_t *parents) {
     size_t count = 3 * (size_t)s->scene->triangle_count;
     for (size_t i = 0; i < count; i++) {
@@ -128,7 +128,7 @@ static void find_pieces(pelt_light_surfaces *s, side *sides, uint32_t *parents) 
 static void list_triangles(pelt_light_surfaces *s) {
     for (uint32_t t = 0; t < s->scene->triangle_count; t++) s->first[s->pieces[t] + 1]++;
     for (uint32_t p = 0; p < s->piece_count; p++) s->first[p + 1] += s->first[p];
-    for (uint32_t t = s->scene->triangle_count; t-- > 0;) /* from the end: `first` is counted down and up again */
+    for (uint32_t t = s->scene->triangle_count; t-- > 0;) /* backwards: `first` is counted down and up again */
         s->triangles[--s->first[s->pieces[t] + 1]] = t;
     memmove(s->first, s->first + 1, s->piece_count * sizeof *s->first);
     s->first[s->piece_count] = s->scene->triangle_count;
@@ -151,14 +151,14 @@ pelt_light_surfaces *pelt_light_surfaces_new(pelt_arena *arena, const pelt_scene
     return s;
 }
 
-/* -- What is seen -------------------------------------------------------------------------------------------------- */
+/* -- Visibility ---------------------------------------------------------------------------------------------------- */
 
 void pelt_light_surfaces_see(pelt_light_surfaces *s, const pelt_light_point *pixels, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (pixels[i].hit) s->seen[2 * (size_t)s->pieces[pixels[i].triangle] + pixels[i].back] = true;
 }
 
-/* Two pieces are a letter, from @ for none on: four bits. */
+/* Two pieces make a letter of four bits, starting with @ for none. */
 char *pelt_light_surfaces_seen(const pelt_light_surfaces *s) {
     size_t letters = (s->piece_count + 1) / 2;
     char *text = PELT_NEW(s->arena, letters + 1, char);
@@ -199,7 +199,7 @@ static void flatten(const pelt_light_surfaces *s, const chart *c, uint32_t trian
     out[0] = dot3(way, c->axes[0]), out[1] = dot3(way, c->axes[1]);
 }
 
-/* The rectangle goes along the longest edge of the piece. False for a piece without area, which no ray meets. */
+/* Aligns the rectangle with the longest edge of the piece. False for a piece without area, which no ray hits. */
 static bool frame_chart(const pelt_light_surfaces *s, chart *c) {
     double longest = 0, largest = 0, low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, at[2], u[3];
     for (uint32_t i = s->first[c->piece]; i < s->first[c->piece + 1]; i++) {
@@ -231,7 +231,7 @@ static uint32_t squares(double length, double size) {
     return count < 1 ? 1 : count > MOST_ON_A_SIDE ? MOST_ON_A_SIDE : (uint32_t)count;
 }
 
-/* Puts charts side by side, in rows as high as their highest. */
+/* Packs charts side by side, in rows as high as their tallest. */
 static pelt_result place_charts(pelt_light_surfaces *s, pelt_error *error) {
     double area = 0;
     uint32_t width = 1, x = 0, y = 0, row = 0;
@@ -248,7 +248,7 @@ static pelt_result place_charts(pelt_light_surfaces *s, pelt_error *error) {
         row = c->rows > row ? c->rows : row;
         if (y + row > MOST_ON_A_SIDE)
             return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                             "texels: the points of %s do not fit into a map of %d x %d; take fewer", s->scene->name,
+                             "texels: the points of %s do not fit into a map of %d x %d; use fewer", s->scene->name,
                              MOST_ON_A_SIDE, MOST_ON_A_SIDE);
     }
     s->map_width = width, s->map_height = y + row;
@@ -257,7 +257,7 @@ static pelt_result place_charts(pelt_light_surfaces *s, pelt_error *error) {
 
 /* -- Points -------------------------------------------------------------------------------------------------------- */
 
-/* The nearest place to p; the square of the distance. */
+/* The nearest point to p; returns the squared distance. */
 static double nearest_on_edge(const double p[2], const double a[2], const double b[2], double out[2]) {
     double u = b[0] - a[0], v = b[1] - a[1], square = u * u + v * v;
     double t = square > 0 ? fmin(fmax(((p[0] - a[0]) * u + (p[1] - a[1]) * v) / square, 0), 1) : 0;
@@ -277,7 +277,7 @@ static double nearest_in_triangle(const double p[2], double corners[3][2], doubl
         if (square < least) least = square, out[0] = at[0], out[1] = at[1];
     }
     if (!inside) {
-        for (int d = 0; d < 2; d++) /* a little inwards: an edge may lie in another surface */
+        for (int d = 0; d < 2; d++) /* a little inwards: an edge may touch another surface */
             out[d] += 0.02 * ((corners[0][d] + corners[1][d] + corners[2][d]) / 3 - out[d]);
         return least;
     }
@@ -285,7 +285,7 @@ static double nearest_in_triangle(const double p[2], double corners[3][2], doubl
     return 0;
 }
 
-/* Where the point of a square is: its middle, or the nearest place of the piece. False where that is too far. */
+/* The point of a square: its centre, or the nearest point of the piece. False if that is too far. */
 static bool find_point(const pelt_light_surfaces *s, const chart *c, uint32_t column, uint32_t row, double at[2]) {
     double middle[2] = {(column + 0.5) * c->step[0], (row + 0.5) * c->step[1]}, least = INFINITY, corners[3][2],
            near[2] = {0};
@@ -393,7 +393,7 @@ typedef struct mixing {
     pelt_light_mix *mixes;
 } mixing;
 
-/* The four points around a pixel, and their bilinear shares. */
+/* The four points around a pixel, and their bilinear weights. */
 static pelt_light_mix points_around(const pelt_light_surfaces *s, const pelt_light_point *pixel) {
     pelt_light_mix mix = {{0}, {0}};
     uint32_t number = s->charts_of[2 * (size_t)s->pieces[pixel->triangle] + pixel->back];
@@ -423,7 +423,7 @@ static void set_segment(packet *p, int lane, const float from[3], const float to
     p->active[lane] = 1;
 }
 
-/* As many pixels as fill a packet of rays. */
+/* One packet of rays. */
 static void mix_packet(const mixing *m, size_t first) {
     size_t count = m->count - first < MIXED_AT_ONCE ? m->count - first : MIXED_AT_ONCE;
     pelt_light_mix *mixes = m->mixes + first;

@@ -1,5 +1,5 @@
-/* tracer.c: a scene made ready for rays: checked, its tree built, its lights listed as emitters; and what a camera
-   sees in it. */
+/* tracer.c: prepares a scene for ray tracing: checks it, builds its BVH, lists its lights as emitters; and traces what
+   a camera sees in it. */
 
 #include "light/tracer.h"
 #include <float.h>
@@ -22,9 +22,8 @@ static pelt_result check_materials(const pelt_scene *scene, pelt_error *error) {
         const pelt_material *material = &scene->materials[m];
         for (int c = 0; c < 3; c++) {
             if (!(material->albedo[c] >= 0 && material->albedo[c] <= 1))
-                return pelt_fail(error, PELT_ERROR_DATA,
-                                 "%s: material %u reflects %g of the light; it must be between 0 and 1", scene->name, m,
-                                 (double)material->albedo[c]);
+                return pelt_fail(error, PELT_ERROR_DATA, "%s: material %u has albedo %g; it must be between 0 and 1",
+                                 scene->name, m, (double)material->albedo[c]);
             if (!(material->emission[c] >= 0 && material->emission[c] < FLT_MAX))
                 return pelt_fail(error, PELT_ERROR_DATA, "%s: material %u emits %g; it must be 0 or more", scene->name,
                                  m, (double)material->emission[c]);
@@ -63,7 +62,7 @@ static pelt_result check_light(const pelt_scene *scene, const pelt_light *light,
         return pelt_fail(error, PELT_ERROR_DATA, "%s: a light has a negative intensity or colour", scene->name);
     bool directed = light->kind == PELT_LIGHT_SPOT || light->kind == PELT_LIGHT_FAR;
     if (directed && !(v3_length(v3_of(light->direction)) > 0))
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: a light has no direction to shine in", scene->name);
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: a light has no direction", scene->name);
     v3 normal = v3_cross(v3_of(light->edges[0]), v3_of(light->edges[1]));
     if (light->kind == PELT_LIGHT_AREA && !(v3_length(normal) > 0))
         return pelt_fail(error, PELT_ERROR_DATA, "%s: an area light has no area", scene->name);
@@ -135,13 +134,13 @@ static emitter light_emitter(const pelt_tracer *t, const pelt_light *light) {
     return e;
 }
 
-/* Roughly how much light an emitter brings, in one unit for all kinds: the total of its intensity over directions. */
+/* The rough power of an emitter, in one unit for all kinds: its intensity integrated over directions. */
 static float strength(const emitter *e) {
     float power = (e->power.x + e->power.y + e->power.z) * LIGHT_PI;
     return e->kind == EMITTER_PATCH ? power * e->area * (e->two_sided ? 2 : 1) : power * 2 * e->cap;
 }
 
-/* Emitters are taken as often as they are strong. */
+/* Emitters are sampled in proportion to their power. */
 static void share_chances(pelt_tracer *t) {
     double total = 0, below = 0;
     for (uint32_t i = 0; i < t->emitter_count; i++) total += strength(&t->emitters[i]);
@@ -187,7 +186,7 @@ static void find_extent(pelt_tracer *t, const uint32_t *triangles) {
     t->offset = 1e-5f * e->diagonal;
 }
 
-/* Keeps the triangles that have an area, and lists those that emit. */
+/* Drops degenerate triangles, and lists those that emit. */
 static void take_triangles(pelt_tracer *t, uint32_t *triangles) {
     const pelt_scene *scene = t->scene;
     for (uint32_t i = 0; i < scene->triangle_count; i++) {
@@ -216,8 +215,7 @@ static pelt_result build(pelt_tracer *t, pelt_error *error) {
     t->emitters = PELT_NEW(t->arena, n + scene->light_count + 1, emitter);
     if (pelt_arena_failed(t->arena)) return pelt_no_memory(error);
     take_triangles(t, triangles);
-    if (!t->triangle_count)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: there is no triangle with an area", scene->name);
+    if (!t->triangle_count) return pelt_fail(error, PELT_ERROR_DATA, "%s: no triangle has an area", scene->name);
     find_extent(t, triangles);
     if (!isfinite(t->extent.diagonal))
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the scene is too large for floats", scene->name);

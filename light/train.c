@@ -1,8 +1,8 @@
-/* train.c: training of key points of light.
+/* train.c: training key points of light.
 
-   A frame is one light of the grid at one place of what moves. Each is gathered twice, by half of the samples and other random numbers. The halves are pictures in
-   a folder, written as they come: a training that was stopped goes on where it was, and the halves tell the denoiser
-   what is light and what is noise. */
+   A frame is one light of the grid at one position of the moving objects. Each is gathered twice, with half of the
+   samples and different random numbers. The halves are pictures in a folder, written as they are done: interrupted
+   training resumes where it stopped, and the halves tell the denoiser what is light and what is noise. */
 
 #include "light/facts.h"
 #include "light/denoise.h"
@@ -37,7 +37,8 @@ pelt_result pelt_relight_begin(training *t, pelt_light_view *view, const pelt_re
     if (result) return result;
     uint64_t frames = (uint64_t)options->grid.columns * options->grid.rows * pelt_light_place_count(view);
     if (frames > 1000000)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "lights: %llu training frames are more than 1000000; take fewer",
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "lights: %llu training frames exceed the limit of 1000000; use fewer",
                          (unsigned long long)frames);
     result =
         pelt_light_frames_open(&t->frames, view, &t->options.grid, folder, t->options.samples, t->options.seed, error);
@@ -53,7 +54,7 @@ pelt_result pelt_relight_begin(training *t, pelt_light_view *view, const pelt_re
     return result;
 }
 
-/* Lights change first, so that things move seldom. */
+/* Lights vary fastest, so that objects rarely move. */
 static pelt_result gather_half(training *t, uint32_t frame, uint32_t half, float *values, pelt_error *error) {
     uint32_t lights = t->options.grid.columns * t->options.grid.rows;
     pelt_light lamp = pelt_light_grid_light(t->view, &t->options.grid, frame % lights);
@@ -98,7 +99,8 @@ static pelt_result read_clean(void *user, uint32_t first, uint32_t count, float 
     return PELT_OK;
 }
 
-/* How badly the subspace explains the keys of new lights in the plane, at new places of what moves: what the soft cache should still trust. */
+/* The misfit of the keys for new lights in the plane, at new positions of the moving objects: the threshold up to which
+   the soft cache should trust them. */
 static pelt_result find_trust(training *t, const pelt_keys *keys, double *trust, pelt_error *error) {
     pelt_relight_keys k;
     *trust = 0;
@@ -118,7 +120,7 @@ static pelt_result find_trust(training *t, const pelt_keys *keys, double *trust,
     return result;
 }
 
-/* What the file says of its light. */
+/* The file's description of its light. */
 typedef struct describing {
     training *t;
     double noise;
@@ -156,7 +158,7 @@ static pelt_bytes *train_keys(training *t, pelt_clean_frames *clean, pelt_keys_r
     float *positions = PELT_NEW(view->arena, 3 * view->point_count, float);
     uint32_t *shots = PELT_NEW(view->arena, clean->frame_count, uint32_t);
     if (pelt_arena_failed(view->arena)) return pelt_no_memory(error), NULL;
-    for (uint32_t i = 0; i < clean->frame_count; i++) shots[i] = i; /* lights do not follow one another in time */
+    for (uint32_t i = 0; i < clean->frame_count; i++) shots[i] = i; /* lights are not a sequence in time */
     for (size_t p = 0; p < points; p++) memcpy(positions + 3 * p, view->points[p].position, 3 * sizeof(float));
     double square = 0;
     for (size_t i = 0; i < (size_t)clean->rank * clean->point_count; i++)
@@ -198,7 +200,7 @@ pelt_bytes *pelt_relight_train(training *t, pelt_relight_report *report, pelt_er
                                     .no_smoothing = view->transforms && !view->surfaces,
                                     .threads = t->options.threads,
                                     .progress = t->options.progress};
-    pelt_light_place start = pelt_light_place_of(view, 0); /* gathering, if there was any, has left it elsewhere */
+    pelt_light_place start = pelt_light_place_of(view, 0); /* gathering may have left it elsewhere */
     if (pelt_light_view_place(t->view, &start, error)) return NULL;
     if (pelt_denoise(view->arena, &halves, &options, &clean, error)) return NULL;
     *report = (pelt_relight_report){.noise = clean.noise, .lights = clean.frame_count, .dark = clean.dark};

@@ -1,4 +1,4 @@
-/* vector.h: three floats, and directions on spheres. */
+/* vector.h: 3-vectors of floats, and directions on the sphere. */
 
 #ifndef PELT_VECTOR_H
 #define PELT_VECTOR_H
@@ -26,7 +26,7 @@ static inline v3 v3_unit(v3 a) { return v3_scale(a, 1 / v3_length(a)); }
 
 #define LIGHT_PI 3.14159265f
 
-/* Cosine and sine of a whole turn times u, 0 <= u <= 1, to 2e-6: both by their series around quarter turns. */
+/* Cosine and sine of 2 pi u, 0 <= u <= 1, to 2e-6: both by their series around quarter turns. */
 static inline void turn(float u, float *cosine, float *sine) {
     float quarters = 4 * u, nearest = (float)(int)(quarters + 0.5f);
     float a = (quarters - nearest) * (LIGHT_PI / 2), a2 = a * a;
@@ -38,9 +38,9 @@ static inline void turn(float u, float *cosine, float *sine) {
     *sine = quarter >= 2 ? -y : y;
 }
 
-/* A direction around `axis` (of unit length), at the angle with that cosine and sine. */
+/* A direction around the unit vector `axis`, at the angle with that cosine and sine. */
 static inline v3 v3_around(v3 axis, float cosine, float sine, float u) {
-    /* Two vectors that make a frame with the axis, without a square root and without a case that fails. */
+    /* Two vectors that complete the axis to a frame, without a square root or a failing case. */
     float sign = axis.z < 0 ? -1.0f : 1.0f, a = -1 / (sign + axis.z), b = axis.x * axis.y * a;
     v3 s = {1 + sign * axis.x * axis.x * a, sign * b, -sign * axis.x};
     v3 t = {b, sign + axis.y * axis.y * a, -axis.y};

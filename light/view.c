@@ -1,4 +1,4 @@
-/* view.c: a scene, its points and its lights, and what moves in it. */
+/* view.c: a scene, its points and lights, and what moves in it. */
 
 #include "light/view.h"
 #include "io/gltf_light.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The light of training: the scene's first point or spot, taken out of it; a point light where it has none. */
+/* The training light: the scene's first point or spot, removed from it; a point light if it has none. */
 static void take_light(pelt_light_view *s) {
     pelt_scene *scene = s->scene;
     s->light = (pelt_light){.kind = PELT_LIGHT_POINT};
@@ -21,7 +21,7 @@ static void take_light(pelt_light_view *s) {
     for (int c = 0; c < 3; c++) s->light.color[c] = 1;
 }
 
-/* The pixels that see something; all of them, where their number must not change. */
+/* The pixels that see something; all of them if their number must not change. */
 static void look(pelt_light_view *s) {
     size_t pixels = (size_t)s->width * s->height;
     bool all = s->transforms && !s->surfaces;
@@ -52,7 +52,7 @@ pelt_result pelt_light_view_open(pelt_light_view *s, const char *name, uint32_t 
     if (!error) error = &own;
     *s = (pelt_light_view){.name = name, .width = width, .height = height, .bounces = bounces};
     if (!width || !height || width > 8192 || height > 8192)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "size: expected 1 to 8192 pixels a side, not %u x %u", width,
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "size: expected 1 to 8192 pixels per side, not %u x %u", width,
                          height);
     if (!bounces || bounces > 100)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "bounces: expected 1 to 100, not %u", bounces);
@@ -80,14 +80,14 @@ void pelt_light_spread(const pelt_light_point *points, size_t count, const float
 
 static bool is_camera(const pelt_light_move *move) { return !strcmp(move->name, "camera"); }
 
-/* Whether an object is moved by that name, itself or what it hangs on. */
+/* Whether an object or one of its ancestors is moved by that name. */
 static bool hangs_on(const pelt_scene *scene, uint32_t object, const char *name) {
     for (int32_t i = (int32_t)object; i >= 0; i = scene->object_parents[i])
         if (!strcmp(scene->object_names[i], name)) return true;
     return false;
 }
 
-/* The middle of the box around what a name moves; false when that is nothing. */
+/* The centre of the bounding box of what a name moves; false if that is nothing. */
 static bool middle_of(const pelt_light_view *s, const char *name, double middle[3]) {
     const pelt_scene *scene = s->scene;
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -102,7 +102,7 @@ static bool middle_of(const pelt_light_view *s, const char *name, double middle[
     return low[0] <= high[0];
 }
 
-/* Turned around the vertical through `middle`, then moved. */
+/* Rotates around the vertical through `middle`, then translates. */
 static pelt_affine move_map(const float at[4], const double middle[3]) {
     double angle = at[3] * M_PI / 180, c = cos(angle), n = sin(angle);
     double x = middle[0] - c * middle[0] - n * middle[2], z = middle[2] + n * middle[0] - c * middle[2];
@@ -117,7 +117,7 @@ static void move_object(pelt_light_view *s, const pelt_light_move *move, const f
         if (hangs_on(s->scene, i, move->name)) s->transforms[i] = pelt_affine_multiply(&map, &s->transforms[i]);
 }
 
-/* The camera turns around its eye. */
+/* The camera rotates around its eye. */
 static void move_camera(pelt_light_view *s, const float at[4]) {
     pelt_affine turn = move_map((const float[4]){0, 0, 0, at[3]}, (const double[3]){0, 0, 0});
     s->camera = s->own_camera;
@@ -127,7 +127,7 @@ static void move_camera(pelt_light_view *s, const float at[4]) {
     }
 }
 
-/* Vertices go with their objects. False when nothing has changed. */
+/* Moves vertices with their objects. False if nothing changed. */
 static bool move_vertices(pelt_light_view *s) {
     bool changed = false;
     for (size_t v = 0; v < s->scene->vertex_count; v++) {
@@ -198,8 +198,8 @@ static pelt_result check_move(const pelt_light_view *s, uint32_t index, pelt_err
     for (uint32_t i = 0; i < scene->object_count && strlen(known) < 100; i++)
         if (*scene->object_names[i] && middle_of(s, scene->object_names[i], middle))
             snprintf(known + strlen(known), sizeof known - strlen(known), ", %.60s", scene->object_names[i]);
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: %s has no object %s; there are camera%s", s->name, move->name,
-                     known);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: %s has no object %s; its objects are camera%s", s->name,
+                     move->name, known);
 }
 
 uint32_t pelt_light_place_count(const pelt_light_view *s) {
@@ -209,8 +209,8 @@ uint32_t pelt_light_place_count(const pelt_light_view *s) {
     return count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
 }
 
-/* The first move goes fastest. Light on surfaces does not depend on the camera: it stays in the middle of its way, unless
-   `camera` says that its places count too. */
+/* The first move varies fastest. Light on surfaces does not depend on the camera, which stays in the middle of its
+   range unless `camera` says that its positions count too. */
 static pelt_light_place place_number(const pelt_light_view *s, uint32_t index, bool camera) {
     double fractions[PELT_LIGHT_MOVES] = {0};
     for (uint32_t i = 0; i < s->arrangement.move_count; i++) {
@@ -241,7 +241,7 @@ pelt_result pelt_light_place_check(const pelt_light_view *s, const pelt_light_pl
         const float *at = place->at[i], *from = move->ends[0], *to = move->ends[1];
         if (s->surfaces && is_camera(move)) continue;
         double along = 0, square = 0, size = pelt_tracer_extent(s->tracer).diagonal, off = 0;
-        const double units[4] = {size, size, size, 180}; /* so that a turn counts beside a way */
+        const double units[4] = {size, size, size, 180}; /* makes turns and distances comparable */
         for (int c = 0; c < 4; c++) {
             double way = (to[c] - from[c]) / units[c];
             along += way * (at[c] - from[c]) / units[c];
@@ -252,7 +252,7 @@ pelt_result pelt_light_place_check(const pelt_light_view *s, const pelt_light_pl
         if (off > 1e-4)
             return pelt_fail(error, PELT_ERROR_ARGUMENT,
                              "move: in training %s went from %g,%g,%g,%g to %g,%g,%g,%g; %g,%g,%g,%g is not on that "
-                             "way; train with it, or gather all points",
+                             "path; train with it, or gather all points",
                              move->name, (double)from[0], (double)from[1], (double)from[2], (double)from[3],
                              (double)to[0], (double)to[1], (double)to[2], (double)to[3], (double)at[0], (double)at[1],
                              (double)at[2], (double)at[3]);
@@ -260,12 +260,12 @@ pelt_result pelt_light_place_check(const pelt_light_view *s, const pelt_light_pl
     return PELT_OK;
 }
 
-/* Looks around from all places of the training. */
+/* Finds what is visible from all positions of the training. */
 static pelt_result see_all(pelt_light_view *s, pelt_error *error) {
     uint64_t count = 1;
     for (uint32_t i = 0; i < s->arrangement.move_count; i++) count *= s->arrangement.moves[i].count;
     if (count > 100000)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: %llu places are more than 100000; take fewer",
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: %llu places exceed the limit of 100000; use fewer",
                          (unsigned long long)count);
     for (uint32_t i = 0; i < count; i++) {
         pelt_light_place place = place_number(s, i, true);
@@ -297,7 +297,7 @@ static pelt_result lay_points(pelt_light_view *s, pelt_error *error) {
     return pelt_arena_failed(s->arena) ? pelt_no_memory(error) : PELT_OK;
 }
 
-/* On surfaces the camera can be moved whether training says so or not. */
+/* With points on surfaces the camera can move even if training did not move it. */
 static void add_camera(pelt_light_arrangement *a) {
     for (uint32_t i = 0; i < a->move_count; i++)
         if (is_camera(&a->moves[i])) return;
@@ -351,7 +351,7 @@ void pelt_light_view_show(const pelt_light_view *s, const float *values, float *
 
 /* -- Lights ------------------------------------------------------------------------------------------------------- */
 
-/* Where lights hang when nothing is said: a plane under the ceiling, away from the walls. */
+/* The default plane of lights: under the ceiling, away from the walls. */
 static const float PLANE_HEIGHT = 0.85f, PLANE_INSET = 0.12f;
 
 pelt_light_grid pelt_light_grid_default(const pelt_light_view *s) {
@@ -373,7 +373,7 @@ pelt_result pelt_light_grid_check(const pelt_light_grid *grid, pelt_error *error
                      "lights: expected a grid of 1 to 1000 columns and rows between finite corners, such as 12x12");
 }
 
-/* Columns go along the longest side of the plane, rows along the next. */
+/* Columns run along the longest side of the plane, rows along the next. */
 pelt_light pelt_light_grid_at(const pelt_light_view *s, const pelt_light_grid *grid, double u, double v) {
     pelt_light light = s->light;
     int longest = 0, shortest = 0;

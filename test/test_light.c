@@ -352,7 +352,7 @@ static void colours_are_linear(void **state) {
 static void bad_scenes_are_refused_with_a_sentence(void **state) {
     (void)state;
     for (int i = 0; i < 6; i++) {
-        static const char *const words[] = {"not finite",     "with an area",    "reflects any",
+        static const char *const words[] = {"not finite",     "has an area",     "reflects any",
                                             "does not exist", "between 0 and 1", "no area"};
         pelt_error error = {0};
         pelt_scene *scene = empty_scene();

@@ -314,18 +314,18 @@ static void training_goes_on_only_with_the_same_moves(void **state) {
 
 static void other_places_and_words_get_a_sentence(void **state) {
     (void)state;
-    refused("run moves.keys --light 0.2,0.4,0.3 --move short=0.1,0,0 -o x.png", 2, "is not on that way");
+    refused("run moves.keys --light 0.2,0.4,0.3 --move short=0.1,0,0 -o x.png", 2, "is not on that path");
     refused("run moves.keys --light 0.2,0.4,0.3 --move tall=0.1,0,0 -o x.png", 2, "tall did not move in training");
     refused("run moves.keys --light 0.2,0.4,0.3 --move short -o x.png", 2, "camera=0.05,0,0");
     refused("run moves.keys --light 0.2,0.4,0.3 --move short=nan,0,0 -o x.png", 2, "is not finite");
     refused("run cornell --full --light 0.2,0.4,0.3 --move shrt=0,0,0 -o x.png", 2,
-            "there are camera, room, short, tall");
+            "its objects are camera, room, short, tall");
     refused("train cornell --move short=0,0,0:1,0,0 -o x.keys", 2, "camera=-0.1,0,0:0.1,0,0:5");
     refused("train cornell --move short=0,0,0:1,0,0:0 -o x.keys", 2, "1 to 1000 places");
     refused("train cornell --move short=0,0,0:1,0,0:2+short=0,0,0:1,0,0:2 -o x.keys", 2, "moved twice");
     refused("train cornell --points air -o x.keys", 2, "pixels or surfaces");
     refused("train cornell --texels 99 -o x.keys", 2, "--points surfaces");
-    refused("train cornell --move camera=0,0,0:1,0,0:1000+short=0,0,0:1,0,0:1000 -o x.keys", 2, "take fewer");
+    refused("train cornell --move camera=0,0,0:1,0,0:1000+short=0,0,0:1,0,0:1000 -o x.keys", 2, "use fewer");
 }
 
 /* -- Scenes from glTF ---------------------------------------------------------------------------------------------- */
