@@ -36,7 +36,7 @@ test("what a device cannot do is refused by the limit's name and number", async 
   assert.match(said.maxStorageBufferBindingSize, /the skin needs \d+, but maxStorageBufferBindingSize of this device is 5000$/);
   assert.match(said.maxBufferSize, /the skin needs \d+, but maxBufferSize of this device is 5000$/);
   assert.match(said.maxStorageBuffersPerShaderStage, /needs 5, but maxStorageBuffersPerShaderStage of this device is 4$/);
-  assert.match(said.foreign, /PeltError: this pose is of another skin/);
+  assert.match(said.foreign, /PeltError: this pose belongs to another skin/);
   assert.match(said.small, /RangeError: arrays of 9003 numbers are needed/);
   assert.match(said.lostContext, /PeltError: the WebGL context was lost/);
   assert.match(said.lostDevice, /PeltError: the WebGPU device was lost/);

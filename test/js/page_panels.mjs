@@ -121,13 +121,13 @@ export async function pulling({ page, check, shoot }) {
   await page.locator("#panel-pull .exact").nth(2).fill(String(Math.round(most) + 23));
   await settled(page);
   const words = await page.locator("#panel-pull .verdict").textContent();
-  const said = Number(/beyond what was shown: ([\d.]+) degrees/.exec(words)?.[1]);
+  const said = Number(/beyond the range seen: ([\d.]+) degrees/.exec(words)?.[1]);
   check("what training never showed is called so", Math.abs(said - (Math.round(most) + 23 - most)) < 0.6, `${words}, most ${most}`);
   check("and marked in the list", await page.locator("#panel-pull li.beyond .joint-name").textContent() === "elbow");
   await shoot("pull");
   await page.locator("#panel-pull .exact").nth(2).fill(String(Math.floor(most) - 5));
   await settled(page);
-  check("what it showed is called so too", /within what was shown in training/.test(await page.locator("#panel-pull .verdict").textContent()));
+  check("what it showed is called so too", /within the range seen in training/.test(await page.locator("#panel-pull .verdict").textContent()));
 
   // Arrow keys on the slider: a degree each.
   const before = Number(await page.locator("#panel-pull .exact").nth(2).inputValue());
@@ -597,7 +597,7 @@ export async function light({ page, check, shoot, pelt, folder }) {
   const verdict = await page.locator(".relit-figure .badge").first().textContent();
   check("a light of the training plane is a hit", verdict === "hit", verdict);
   await shoot("relight");
-  await page.locator("label.toggle", { hasText: "Full gather beside it" }).click();
+  await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
   await page.waitForFunction(() => / s$/.test(document.querySelectorAll(".relit-figure figcaption")[1].textContent), null, { timeout: 30000 });
   const full = apart(await pixels(1), program(at, "--full", "--samples", "64"));
   check("the full gather beside it is that of the program, within the noise of both", full < 0.1, String(full));
@@ -608,7 +608,7 @@ export async function light({ page, check, shoot, pelt, folder }) {
   check("keys move the light", Number(await page.locator("#panel-light .exact").nth(1).inputValue()) < 0.155);
   await page.waitForFunction(() => document.querySelector(".relit-figure .badge").textContent !== "hit", null, { timeout: 15000 });
   check("far from the training plane key points say that they do not know", true);
-  await page.locator("label.toggle", { hasText: "Full gather beside it" }).click();
+  await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
 }
 
 // -- All of it --------------------------------------------------------------------------------------------------------

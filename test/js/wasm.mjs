@@ -60,7 +60,7 @@ test("output in slot order is the same without a copy", () => {
   assert.equal(largestGap(gather(normals), n), 0);
   const uvs = Float32Array.from({ length: 2 * form.vertices }, (_, i) => i), moved = skin.reorderAttribute(uvs, 2);
   assert.equal(moved[2 * indices[17] + 1], 35);
-  assert.throws(() => skin.renumberIndices(Uint32Array.of(form.vertices)), /index 3001 is no vertex of this skin/);
+  assert.throws(() => skin.renumberIndices(Uint32Array.of(form.vertices)), /index 3001 is not a vertex of this skin/);
   assert.throws(() => skin.reorderAttribute(uvs, 3), RangeError);
   skin.free();
 });
@@ -135,7 +135,7 @@ test("joints have names, parents and weights that sum to 1, also driven ones", (
   assert.deepEqual(twice.joints.map(({ name }) => name).filter((name) => name === "elbow").length, 2);
   assert.equal(twice.findJoint("elbow"), 2);
   twice.free();
-  assert.throws(() => skin.weightsOf(1000), /joint 1000 is wanted, but there are/);
+  assert.throws(() => skin.weightsOf(1000), /joint 1000 does not exist: there are/);
   assert.equal(JSON.parse(skin.aboutText).method, skin.about.method);
   // At rest nothing moves.
   assert.ok(largestGap(deformed(skin.createPose()).positions, skin.restPositions()) < 1e-6 * form.diagonal);
@@ -222,7 +222,7 @@ test("bad files are refused in the library's words", () => {
   const skin = pelt.open(file), pose = skin.createPose();
   assert.throws(() => pose.deform(floats(3)), /positions have 3 numbers, but 2100 are needed/);
   assert.throws(() => pose.updateMatrices(floats(3)), RangeError);
-  assert.throws(() => pose.setRotation(skin.findJoint("tail"), [0, 0, 0, 1]), /joint -1 is turned, but there are 6/);
+  assert.throws(() => pose.setRotation(skin.findJoint("tail"), [0, 0, 0, 1]), /joint -1 does not exist: there are 6/);
   skin.free();
 });
 

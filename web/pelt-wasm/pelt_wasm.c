@@ -1,8 +1,9 @@
-/* pelt_wasm.c: the run time as a WebAssembly module without imports: what JavaScript calls.
+/* pelt_wasm.c: the run time as a WebAssembly module without imports: the functions JavaScript calls.
 
-   JavaScript sees memory as arrays of numbers, so what it reads is laid out for that: an opened skin, a pose and opened
-   keys begin with 32-bit words in the order of their struct here, which src/layout.ts repeats. Pointers are such words.
-   Memory of files comes from pelt_wasm_allocate and belongs to the object from then on, also when opening fails. */
+   JavaScript sees memory as arrays of numbers, so what it reads is laid out accordingly: an opened skin, a pose and
+   opened keys start with 32-bit words in the order of their struct here, which src/layout.ts mirrors. Pointers are such
+   words. Memory for files comes from pelt_wasm_allocate and belongs to the object from then on, even if opening
+   fails. */
 
 #include "gpu/pack.h"
 #include "runtime/loops.h"
@@ -17,7 +18,7 @@ _Static_assert(sizeof(pelt_transform) == 40 && sizeof(pelt_joint) == 96, "src/la
 _Static_assert(sizeof(pelt_control) == 16 && sizeof(pelt_driven) == 72, "src/layout.ts says otherwise");
 _Static_assert(sizeof(pelt_box) == 24 && sizeof(pelt_gpu_numbers) == 80, "src/layout.ts says otherwise");
 
-/* The end of the heap is far from here; what asks for more gets nothing. */
+/* Sizes near the end of the address space are refused. */
 EXPORT(allocate) void *pelt_wasm_allocate(size_t size) {
     if (size > SIZE_MAX - 2 * PELT_ALIGN) return NULL;
     return aligned_alloc(PELT_ALIGN, (size + PELT_ALIGN) / PELT_ALIGN * PELT_ALIGN);
@@ -51,11 +52,11 @@ typedef struct opened_skin {
     const uint64_t *mesh_hash;
     uint32_t has_corrective, coefficient_count;
     uint32_t *slot_vertices; /* [16 block_count] */
-    /* For graphics hardware; words is NULL until pelt_wasm_pack. */
+    /* For graphics hardware; words is NULL until pelt_wasm_skin_pack. */
     uint32_t *words;
     uint32_t word_count, form, phi, parts, turns, own_vec4s;
     const pelt_gpu_numbers *numbers;
-    /* From here on for C alone. */
+    /* Private to C from here on. */
     void *bytes;
     pelt_skin skin;
     pelt_gpu_skin packed;
@@ -80,7 +81,7 @@ EXPORT(skin_free) void pelt_wasm_skin_free(opened_skin *s) {
     free(s->words), free(s->slot_vertices), free(s->bytes), free(s);
 }
 
-/* NULL: no memory. */
+/* NULL when out of memory. */
 EXPORT(skin_open) opened_skin *pelt_wasm_skin_open(void *bytes, size_t size) {
     opened_skin *s = calloc(1, sizeof *s);
     if (!s) return free(bytes), NULL;
@@ -97,7 +98,7 @@ EXPORT(skin_open) opened_skin *pelt_wasm_skin_open(void *bytes, size_t size) {
     return s;
 }
 
-/* The skin as words for graphics hardware (gpu/pack.h): 0 when memory is out. */
+/* The skin as words for graphics hardware (gpu/pack.h): 0 when out of memory. */
 EXPORT(skin_pack) int pelt_wasm_skin_pack(opened_skin *s) {
     if (s->words) return 1;
     if (!pelt_gpu_pack(&s->skin, &s->packed)) return 0;
@@ -107,7 +108,7 @@ EXPORT(skin_pack) int pelt_wasm_skin_pack(opened_skin *s) {
     return 1;
 }
 
-/* Once the words are on the device; poses still need the rest. */
+/* Called once the words are on the device; poses still need the rest. */
 EXPORT(skin_drop_words) void pelt_wasm_skin_drop_words(opened_skin *s) {
     free(s->words);
     s->words = NULL;
@@ -122,10 +123,10 @@ typedef struct pose {
     float *controls;                       /* [control_count] */
     float *coefficients;                   /* [coefficient_count], or NULL */
     float *matrices;                       /* [joint_count + driven_count][12], after pelt_wasm_matrices */
-    float *positions, *normals, *tangents; /* as far as they were asked for: slots, or vertices, as last written */
-    pelt_box box;                          /* of what was last deformed */
-    float *packed;                         /* for graphics hardware, after pelt_wasm_pack_pose */
-    /* From here on for C alone. */
+    float *positions, *normals, *tangents; /* allocated on demand: in slot or vertex order, as last written */
+    pelt_box box;                          /* of the last deformation */
+    float *packed;                         /* for graphics hardware, after pelt_wasm_pose_pack */
+    /* Private to C from here on. */
     const opened_skin *skin;
     void *scratch;
 } pose;
@@ -136,7 +137,7 @@ EXPORT(pose_free) void pelt_wasm_pose_free(pose *p) {
     free(p->positions), free(p->normals), free(p->tangents), free(p);
 }
 
-/* NULL: no memory. It is at rest, and posed. */
+/* NULL when out of memory. Starts at rest, already posed. */
 EXPORT(pose_new) pose *pelt_wasm_pose_new(const opened_skin *s) {
     const pelt_skin *skin = &s->skin;
     pose *p = calloc(1, sizeof *p);
@@ -159,13 +160,13 @@ EXPORT(pose_update) void pelt_wasm_pose_update(pose *p) {
     pelt_pose_from(&p->skin->skin, &input, p->scratch);
 }
 
-/* The same where globals [joint_count][12] are known. */
+/* The same from known globals [joint_count][12]. */
 EXPORT(pose_update_matrices) void pelt_wasm_pose_update_matrices(pose *p, const float *globals) {
     pelt_pose_input input = {.globals = (const float(*)[MATRIX])globals, .controls = p->controls};
     pelt_pose_from(&p->skin->skin, &input, p->scratch);
 }
 
-/* Fills in p->matrices: 0 when memory is out. */
+/* Fills in p->matrices: 0 when out of memory. */
 EXPORT(pose_matrices) int pelt_wasm_pose_matrices(pose *p) {
     const pelt_skin *skin = &p->skin->skin;
     uint32_t count = pelt_matrix_count(skin);
@@ -180,7 +181,7 @@ static int room(float **buffer, int wanted, size_t bytes) {
     return !wanted || *buffer || (*buffer = pelt_wasm_allocate(bytes)) != NULL;
 }
 
-/* Into p->positions and so on. in_slots: 0 gives the order of the file. Returns 0 when memory is out. */
+/* Writes p->positions and so on. in_slots 0: in the file's order. Returns 0 when out of memory. */
 EXPORT(pose_deform) int pelt_wasm_pose_deform(pose *p, int in_slots, int normals, int tangents) {
     const pelt_skin *skin = &p->skin->skin;
     tangents = tangents && skin->rest_tangents;
@@ -197,7 +198,7 @@ EXPORT(pose_deform) int pelt_wasm_pose_deform(pose *p, int in_slots, int normals
     return 1;
 }
 
-/* Fills in p->packed: 2 when normals need matrices of their own, 1 when not, 0 when memory is out. */
+/* Fills in p->packed: 2 if normals need separate matrices, 1 if not, 0 when out of memory. */
 EXPORT(pose_pack) int pelt_wasm_pose_pack(pose *p) {
     const pelt_gpu_skin *packed = &p->skin->packed;
     if (!p->packed && !(p->packed = malloc(16 * (size_t)packed->numbers.pose_stride))) return 0;
@@ -216,7 +217,7 @@ typedef struct opened_keys {
     float *key_values;  /* [key_count][component_count], for the caller to fill in */
     float *values;      /* [point_count][component_count] */
     pelt_misfit misfit; /* three floats */
-    /* From here on for C alone. */
+    /* Private to C from here on. */
     void *bytes, *scratch;
     pelt_keys keys;
 } opened_keys;
@@ -228,7 +229,7 @@ EXPORT(keys_free) void pelt_wasm_keys_free(opened_keys *k) {
 
 static void *array(uint64_t count) { return count < SIZE_MAX / 8 ? malloc((size_t)count * sizeof(float)) : NULL; }
 
-/* NULL: no memory. */
+/* NULL when out of memory. */
 EXPORT(keys_open) opened_keys *pelt_wasm_keys_open(void *bytes, size_t size) {
     opened_keys *k = calloc(1, sizeof *k);
     if (!k) return free(bytes), NULL;

@@ -6,17 +6,18 @@ import type { Data, MeshData } from './data';
 import type { Store } from './store';
 import type { Pelt, Skin as PeltSkin, Pose as PeltPose } from 'pelt-wasm';
 
-// What is looked at: a character with its skins, a face of key points (the model is the keyed face), or a relit scene.
+// The current subject: a character with its skins, a face of key points (the model is the keyed face), or a relit
+// scene.
 export type Subject =
   | { kind: 'character'; name: string; character: Character; index: number }
   | { kind: 'face'; name: string; box: FaceBox; index: number }
   | { kind: 'light'; name: string; box: LightBox; index: number };
 
-// The pose that is drawn: the clip's at the current frame, with what the user has pulled on top.
+// The pose that is drawn: the clip's at the current frame, with the user's changes on top.
 export interface PoseNow {
   readonly locals: Float32Array; // [joint][10] of the character's joints: rotation xyzw, translation, scale
   readonly controls: Float32Array;
-  readonly pulled: boolean; // something differs from the clip: there is no truth for it
+  readonly pulled: boolean; // it differs from the clip, so there is no truth for it
   setLocal(joint: number, transform: ArrayLike<number>): void; // 10 numbers
   setControl(control: number, value: number): void;
   reset(joint?: number): void; // back to the clip, one joint or all
@@ -32,21 +33,21 @@ export interface Stage {
   readonly positions: Float32Array | null; // the model's, as drawn now
   readonly normals: Float32Array | null;
   readonly truth: Float32Array | null; // of this frame, null without
-  pane(name: Pane): HTMLElement | null; // lies over its part of the picture: give it to TransformControls and raycasters
+  pane(name: Pane): HTMLElement | null; // covers its part of the picture: for TransformControls and raycasters
   orbit(enabled: boolean): void; // off while a gizmo is dragged
   paint(colours: Float32Array | null): void; // [vertex][3], 0..1 sRGB, on the model instead of its shading
-  // Runs after each deformation and before it is drawn, and may change it; the wasm path is used while it is set.
+  // Runs after each deformation, before drawing, and may change it; forces the wasm path while set.
   adjust(call: ((positions: Float32Array, normals: Float32Array) => void) | null): void;
-  cover(element: HTMLElement | null): void; // something else instead of the panes (the light's picture)
+  cover(element: HTMLElement | null): void; // replaces the panes (the light's picture)
   redraw(): void;
 }
 
 export interface Events {
-  subject: Subject; // its mesh is there
+  subject: Subject; // its mesh is loaded
   skin: PeltSkin | null; // opened, or none
-  pose: PoseNow; // changed: by the clip or by pulling
-  deformed: { milliseconds: number }; // positions and normals are new
-  shown: void; // the list of subjects or skins has grown (a fit is done, a bundle was dropped)
+  pose: PoseNow; // changed by the clip or by the user
+  deformed: { milliseconds: number }; // new positions and normals
+  shown: void; // the list of subjects or skins has grown (a fit finished, a bundle was dropped)
 }
 
 export interface App {
@@ -55,27 +56,27 @@ export interface App {
   readonly pelt: Promise<Pelt>;
   readonly pose: PoseNow;
   readonly stage: Stage;
-  readonly under: HTMLElement; // under the timeline's track and as wide, for strips along the clip
-  readonly server: boolean; // fits and light need one
+  readonly under: HTMLElement; // below the timeline's track and as wide, for strips along the clip
+  readonly server: boolean; // required by fits and light
   readonly can: { fit: boolean; light: boolean };
   subjects(): Subject[];
   subject(): Subject | null;
   clip(): Clip | null;
   skin(): PeltSkin | null; // the open one
-  posed(): PeltPose | null; // its pose, updated: coefficients and matrices are those of the picture
+  posed(): PeltPose | null; // its updated pose: coefficients and matrices match the picture
   on<E extends keyof Events>(event: E, call: (value: Events[E]) => void): () => void;
   say(sentence: string, kind?: 'note' | 'problem'): void; // to the user; text, never markup
-  problem(thrown: unknown): void; // says it
+  problem(thrown: unknown): void; // reports it to the user
   refresh(): Promise<void>; // reads show.json again
 }
 
 // A panel is one file under src/panels/, listed in src/panels/index.ts. mount() is called once, when the panel is first
-// opened; what it gives back is called when the panel is shown and hidden.
+// opened; the function it returns is called when the panel is shown and hidden.
 export interface Panel {
   id: string;
   title: string;
   key?: string; // one letter that opens it
-  suits?(subject: Subject | null, app: App): boolean; // else it is not offered
+  suits?(subject: Subject | null, app: App): boolean; // if false, it is not offered
   mount(element: HTMLElement, app: App): { shown?(): void; hidden?(): void } | void;
 }
 

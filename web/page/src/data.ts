@@ -1,7 +1,7 @@
-// data.ts: resources by name, from a server or from files beside the page; the page cannot tell, but for the key.
+// data.ts: resources by name, from a server or from files next to the page; apart from the key, the page cannot tell.
 //
-// The key is in the fragment of the printed address, which no browser sends anywhere. It is kept for reloads of this tab
-// and taken out of the address bar, so that it does not end in bookmarks and screenshots.
+// The key is in the fragment of the printed address, which browsers never send. It is kept for reloads of this tab and
+// removed from the address bar, so that it does not end up in bookmarks and screenshots.
 
 import type { Show } from './show';
 
@@ -13,7 +13,7 @@ export interface MeshData {
   indices: Uint32Array;
 }
 
-// A sentence for the user, as the server or the library said it.
+// A message for the user, from the server or the library.
 export class Problem extends Error {}
 
 const KEPT = 'pelt-key';
@@ -36,7 +36,7 @@ async function problemOf(answer: Response, name: string): Promise<Problem> {
   return new Problem(`${name} could not be read (${answer.status} ${answer.statusText}).`);
 }
 
-// A resource is "%d" for the frame in places; nothing else in a name is replaced.
+// "%d" in a resource's name stands for the frame; nothing else is replaced.
 export const numbered = (name: string, index: number) => name.replace('%d', String(index));
 
 export class Data {
@@ -58,7 +58,7 @@ export class Data {
   async json<T>(name: string): Promise<T> {
     const answer = await this.ask(name);
     return answer.json().catch(() => {
-      throw new Problem(`${name} is not what it should be: the page and the server are not of one version.`);
+      throw new Problem(`${name} has an unexpected format: the page and the server are different versions.`);
     });
   }
 
@@ -66,12 +66,12 @@ export class Data {
     return this.json<Show>('data/show.json');
   }
 
-  // Kept as long as there is room, because a clip is played again and again.
+  // Cached while there is room, because clips are played repeatedly.
   bytes(name: string): Promise<ArrayBuffer> {
     const known = this.kept.get(name);
     if (known) {
       this.kept.delete(name);
-      this.kept.set(name, known); // the last used is the last to go
+      this.kept.set(name, known); // most recently used last
       return known;
     }
     const coming = this.ask(name).then((answer) => answer.arrayBuffer());

@@ -1,4 +1,4 @@
-// dom.ts: elements in few words. Text is always text: names come from untrusted files.
+// dom.ts: short helpers for elements. Text is always text: names come from untrusted files.
 
 type Child = Node | string | null | undefined | false;
 type Options<K extends keyof HTMLElementTagNameMap> = Partial<Omit<HTMLElementTagNameMap[K], 'style' | 'dataset'>> & {
@@ -26,7 +26,7 @@ export interface Choice<T extends string> {
   title?: string;
 }
 
-// A row of buttons of which one is pressed: a radio group to the keyboard and to screen readers.
+// A row of buttons, one of them pressed: a radio group for keyboard and screen readers.
 export function segments<T extends string>(label: string, choices: Choice<T>[], chosen: () => T, choose: (value: T) => void) {
   const buttons = choices.map(({ value, label: text, title }) =>
     el('button', { type: 'button', className: 'segment', role: 'radio', title: title ?? '', data: { value }, on: { click: () => choose(value) } }, text));
@@ -61,7 +61,7 @@ export interface Slider {
   set(value: number): void;
 }
 
-// A slider with its name and its value.
+// A slider with its label and value.
 export function slider(label: string, range: { least: number; most: number; step?: number }, value: number,
   change: (value: number) => void, text: (value: number) => string = (number) => number.toPrecision(3)): Slider {
   const input = el('input', { type: 'range', min: String(range.least), max: String(range.most), step: String(range.step ?? 'any'), aria: { label } });

@@ -1,7 +1,7 @@
 // engine.ts: deforms the open skin by the chosen path: the run time as wasm, or the graphics device.
 //
-// wasm writes straight into the arrays that are drawn. The devices' results are read back, so that they can be compared
-// with it: the page says how far they are apart.
+// wasm writes directly to the arrays that are drawn. The devices' results are read back and compared with it: the page
+// shows the difference.
 
 import { createWebGL2, createWebGPU, type Deformed, type Pelt, type Pose as PeltPose, type Skin as PeltSkin } from 'pelt-wasm';
 import type { Joint } from './show';
@@ -19,15 +19,15 @@ export class Engine {
   skin: PeltSkin | null = null;
   posed: PeltPose | null = null;
   milliseconds = 0; // of the last deformation
-  agreement: Agreement | null = null; // of the device with wasm, over all that was drawn with it
-  private jointOf: Int32Array = new Int32Array(0); // of the character, for each of the skin's
+  agreement: Agreement | null = null; // between device and wasm, over everything drawn so far
+  private jointOf: Int32Array = new Int32Array(0); // [skin joint] the character's joint
   private controlOf: Int32Array = new Int32Array(0);
   private device: Device | null = null;
   private path: Path = 'wasm';
 
   constructor(private readonly context: () => WebGL2RenderingContext) {}
 
-  // Throws the library's sentence.
+  // Throws the library's message.
   open(pelt: Pelt, bytes: ArrayBuffer, joints: Joint[], controls: { name: string }[]) {
     this.close();
     const skin = pelt.open(bytes);
@@ -46,7 +46,7 @@ export class Engine {
     this.agreement = null;
   }
 
-  // Throws where the browser lacks it; then everything stays with wasm.
+  // Throws if the browser lacks it; then everything stays on wasm.
   async choose(path: Path) {
     if (!this.skin || path === this.path) return;
     this.device?.free();
@@ -68,7 +68,7 @@ export class Engine {
     });
   }
 
-  // What may change each deformation before it is drawn.
+  // A hook that may change each deformation before it is drawn.
   adjust: ((positions: Float32Array, normals: Float32Array) => void) | null = null;
 
   async deform(pose: Pose, positions: Float32Array, normals: Float32Array) {
@@ -87,7 +87,7 @@ export class Engine {
     const { path, device } = this;
     const made = await Promise.resolve(device!.deform(this.posed!)).catch((thrown) => {
       if (this.device === device) throw thrown;
-      return null; // another skin or path was chosen meanwhile
+      return null; // another skin or path was chosen in the meantime
     });
     if (!made || this.device !== device) return;
     this.milliseconds = performance.now() - before;
@@ -98,7 +98,7 @@ export class Engine {
   }
 }
 
-// Which of the character's each of the skin's is: by place where the names agree, else by name.
+// Maps the skin's entries to the character's: by index if the names agree, else by name.
 function matches(skins: readonly { name: string }[], characters: readonly { name: string }[]): Int32Array {
   const byName = new Map(characters.map(({ name }, i) => [name, i]));
   return Int32Array.from(skins, ({ name }, i) => (characters[i]?.name === name ? i : byName.get(name) ?? -1));
@@ -109,7 +109,7 @@ export function largestDistance(a: Float32Array, b: Float32Array): number {
   for (let i = 0; i < a.length; i += 3) {
     const x = a[i]! - b[i]!, y = a[i + 1]! - b[i + 1]!, z = a[i + 2]! - b[i + 2]!;
     const square = x * x + y * y + z * z;
-    if (!(square <= most)) most = square; // NaN is worst of all
+    if (!(square <= most)) most = square; // NaN counts as the largest
   }
   return Math.sqrt(most);
 }

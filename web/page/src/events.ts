@@ -1,4 +1,4 @@
-// events.ts: who wants to hear of what.
+// events.ts: typed events.
 
 export class Emitter<Events> {
   private readonly calls = new Map<keyof Events, Set<(value: never) => void>>();

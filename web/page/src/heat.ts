@@ -1,8 +1,8 @@
 // heat.ts: the scale of the heat map, in the file's unit of length.
 //
-// One scale for all skins of a character, so that they can be compared by eye. It comes from the middle one of their
-// errors: a method that fails on the clip is drawn beyond the scale, but does not flatten the others. Four times the
-// root of the mean square leaves nearly all vertices of an ordinary skin below the top.
+// One scale for all skins of a character, so that they can be compared visually. It is based on their median error: a
+// method that fails on the clip is drawn beyond the scale but does not flatten the others. Four times the RMS keeps
+// nearly all vertices of a typical skin below the top.
 
 export function quantile(values: number[], share: number): number {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
@@ -12,20 +12,20 @@ export function quantile(values: number[], share: number): number {
   return sorted[low]! + ((sorted[low + 1] ?? sorted[low]!) - sorted[low]!) * (at - low);
 }
 
-// The next of 1, 2, 5 times a power of ten.
+// Rounds up to 1, 2 or 5 times a power of ten.
 export function nice(value: number): number {
   const ten = 10 ** Math.floor(Math.log10(value));
   const share = value / ten;
   return (share <= 1.0001 ? 1 : share <= 2.0001 ? 2 : share <= 5.0001 ? 5 : 10) * ten;
 }
 
-// rms: one of each skin that was measured.
+// rms: one per measured skin.
 export function commonScale(rms: number[], diagonal: number): number {
   const middle = quantile(rms.filter((value) => value > 0), 0.5);
   return nice(Number.isFinite(middle) ? 4 * middle : (diagonal || 1) * 0.01);
 }
 
-// Short, and never 0 for what is not.
+// Short, and never 0 for a nonzero value.
 export function short(value: number): string {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return '0';

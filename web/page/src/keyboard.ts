@@ -1,4 +1,4 @@
-// keyboard.ts: one key, one thing; and the window that says so.
+// keyboard.ts: keyboard shortcuts, and the dialog that lists them.
 
 import type { Session } from './session';
 import type { Panel } from './app';
@@ -20,10 +20,10 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
   };
   const keys: Key[] = [
     { keys: [' '], shown: 'Space', says: 'play, pause', does: () => store.set({ playing: !store.get().playing }) },
-    { keys: ['ArrowLeft', 'ArrowRight'], shown: '← →', says: 'a frame back, on; with Shift ten', does: (event) => go(store.get().frame + (event.key === 'ArrowLeft' ? -1 : 1) * (event.shiftKey ? 10 : 1)) },
+    { keys: ['ArrowLeft', 'ArrowRight'], shown: '← →', says: 'previous, next frame; with Shift ten', does: (event) => go(store.get().frame + (event.key === 'ArrowLeft' ? -1 : 1) * (event.shiftKey ? 10 : 1)) },
     { keys: ['Home', 'End'], shown: 'Home End', says: 'first, last frame', does: (event) => go(event.key === 'Home' ? 0 : frames() - 1) },
     { keys: ['w'], shown: 'W', says: 'the worst frame of the skin', does: goToWorst },
-    { keys: ['[', ']'], shown: '[ ]', says: 'the clip before, after', does: (event) => clip(event.key === '[' ? -1 : 1) },
+    { keys: ['[', ']'], shown: '[ ]', says: 'previous, next clip', does: (event) => clip(event.key === '[' ? -1 : 1) },
     { keys: [...'123456789'], shown: '1 … 9', says: 'a skin', does: (event) => { const i = Number(event.key) - 1; if (session.character()?.skins[i]) store.set({ skin: i }); } },
     { keys: ['v'], shown: 'V', says: 'side by side, overlay, wipe, model', does: () => store.set({ layout: next(LAYOUTS.map(({ value }) => value), store.get().layout) }) },
     { keys: ['c'], shown: 'C', says: 'clay, textures, normals', does: () => {
@@ -35,7 +35,7 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     { keys: ['f'], shown: 'F', says: 'the whole character', does: () => { stage.reframe(); } },
     { keys: ['e'], shown: 'E', says: 'the worst vertex of the frame', does: () => session.lookAtWorst() },
     { keys: ['+', '=', '-'], shown: '+ −', says: 'closer, away', does: (event) => stage.zoom(event.key === '-' ? 1.15 : 1 / 1.15) },
-    { keys: ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'], shown: 'Alt ← → ↑ ↓', says: 'turn the camera', does: () => {} },
+    { keys: ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'], shown: 'Alt ← → ↑ ↓', says: 'orbit the camera', does: () => {} },
     { keys: ['t'], shown: 'T', says: 'dark, light', does: switchTheme },
     { keys: ['?'], shown: '?', says: 'this list', does: () => toggleHelp() },
   ];
@@ -45,7 +45,7 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
   const close = el('button', { type: 'button', className: 'tiny', on: { click: () => dialog.close() } }, 'close');
   const dialog = el('dialog', { className: 'help', aria: { label: 'Keys' } },
     el('div', { className: 'help-head' }, el('h2', {}, 'Keys'), close), list,
-    el('p', {}, 'Drag to turn, drag with the right button to move, wheel or pinch to come closer. Every pane has the same camera.'));
+    el('p', {}, 'Drag to orbit, drag with the right button to pan, scroll or pinch to zoom. All panes share one camera.'));
   dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
   document.body.append(dialog);
 

@@ -1,4 +1,4 @@
-// main.ts: puts the page together.
+// main.ts: assembles the page.
 
 import './style.css';
 import { el } from './dom';
@@ -19,12 +19,12 @@ function emptyPage(session: Session) {
   const element = el('div', { className: 'empty', hidden: true }, el('h2', {}, 'Nothing to look at yet'), text);
   session.on('shown', () => {
     element.hidden = session.subjects().length > 0;
-    text.textContent = session.can.fit ? 'Drop a bundle on the Fit panel: a .glb file and the caches beside it.' : 'Give `pelt view` a bundle, skins or a .keys file.';
+    text.textContent = session.can.fit ? 'Drop a bundle on the Fit panel: a .glb file and its caches.' : 'Give `pelt view` a bundle, skins or a .keys file.';
   });
   return element;
 }
 
-// What the panes are called: the model by its skin, and why there is no truth.
+// The panes' titles: the model by its skin, and why there is no truth.
 function paneTitles(session: Session) {
   const update = () => {
     const { stage } = session;
@@ -33,7 +33,7 @@ function paneTitles(session: Session) {
     stage.title('truth', clip);
     stage.title('difference', 'model − truth');
     if (stage.arrangement === 'overlay' || stage.arrangement === 'wipe') stage.title('model', skin, 'truth', 'model');
-    else stage.title('model', session.pose.pulled ? `${skin} · pulled pose, no truth` : stage.truth ? skin : `${skin} · no truth`);
+    else stage.title('model', session.pose.pulled ? `${skin} · changed pose, no truth` : stage.truth ? skin : `${skin} · no truth`);
   };
   session.stage.element.addEventListener('arranged', update);
   session.store.watch(['skin', 'clip'], update);

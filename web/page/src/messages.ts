@@ -1,4 +1,4 @@
-// messages.ts: sentences for the user, in a corner, and what is being waited for.
+// messages.ts: messages for the user, in a corner, and what the page is waiting for.
 
 import type { Session } from './session';
 import { el } from './dom';
@@ -22,7 +22,7 @@ export function messages(session: Session) {
   session.on('loading', ({ what }) => {
     clearTimeout(timer);
     waiting.hidden = true;
-    if (what) timer = window.setTimeout(() => { waiting.textContent = `${what} …`; waiting.hidden = false; }, 250); // what is quick needs no word
+    if (what) timer = window.setTimeout(() => { waiting.textContent = `${what} …`; waiting.hidden = false; }, 250); // quick tasks need no message
   });
   return [list, waiting];
 }

@@ -1,11 +1,11 @@
-// normals.ts: smooth normals of a true surface, which comes as positions alone.
+// normals.ts: smooth normals of a true surface, which has only positions.
 //
-// Vertices at one place with one normal in the rest mesh are shaded as one there, and so they are here: their triangles
-// are summed together. Where the file's normals differ the edge is hard and stays so.
+// Vertices with the same position and normal in the rest mesh shade as one, so their triangles are summed together here
+// too. Where the file's normals differ, the edge is hard and stays so.
 
 import type { MeshData } from './data';
 
-// The first vertex of each that shades as one. Hashed by hand: a map of strings takes longer than all else at the start.
+// The first vertex that each one shades as one with. Hashed by hand: a Map of strings would dominate start-up time.
 export function shadedAsOne({ vertices, positions, normals }: MeshData): Uint32Array {
   const first = new Uint32Array(vertices);
   let size = 16;
@@ -45,7 +45,7 @@ export function smoothNormals(indices: Uint32Array, first: Uint32Array, position
   }
   for (let v = 0; v < first.length; v++) {
     const i = 3 * v, f = 3 * first[v]!;
-    if (f !== i) { // the first comes before its twins and is of length one by now
+    if (f !== i) { // the first precedes its twins and is already normalised
       normals[i] = normals[f]!; normals[i + 1] = normals[f + 1]!; normals[i + 2] = normals[f + 2]!;
       continue;
     }

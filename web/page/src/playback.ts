@@ -1,5 +1,5 @@
-// playback.ts: frames one after the other, in the clip's own time. A frame whose truth has not come yet is waited for:
-// what is shown beside each other belongs together.
+// playback.ts: plays frames at the clip's own rate. Waits for frames whose truth has not arrived: what is shown side by
+// side belongs together.
 
 import type { Session } from './session';
 
@@ -18,7 +18,7 @@ export function playback(session: Session) {
     if (!playing || frames < 2) return;
     const due = speed ? (1000 * secondsOf(frame, frames, seconds)) / speed : 0;
     if (!session.busy && now - since >= due - 2) {
-      since = Math.max(since + due, now - 50); // late frames are not made up for
+      since = Math.max(since + due, now - 50); // late frames are not caught up
       store.set({ frame: (frame + 1) % frames });
     }
     requestAnimationFrame(step);

@@ -1,4 +1,4 @@
-// pose.ts: the pose that is drawn: the clip's, with what the user has pulled on top.
+// pose.ts: the pose that is drawn: the clip's, with the user's changes on top.
 
 import type { Character } from './show';
 import type { PoseNow } from './app';
@@ -22,7 +22,7 @@ export class Pose implements PoseNow {
     return this.pulledJoints.size + this.pulledControls.size > 0;
   }
 
-  // A character at rest, until a clip says otherwise.
+  // A character at rest, until a clip sets its pose.
   start(character: Character) {
     this.forget();
     this.clip = restOf(character);
@@ -31,7 +31,7 @@ export class Pose implements PoseNow {
     this.controls = this.clipControls.slice();
   }
 
-  // What was pulled, for another subject.
+  // Drops the user's changes, for another subject.
   forget() {
     this.pulledJoints.clear();
     this.pulledControls.clear();

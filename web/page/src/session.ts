@@ -1,7 +1,7 @@
-// session.ts: what is open, and how a change of it reaches the picture.
+// session.ts: what is open, and how changes reach the picture.
 //
-// subject -> mesh -> clip and frame -> pose -> deformation -> picture. Resources come when they come: each step looks
-// whether it is still wanted before it goes on.
+// subject -> mesh -> clip and frame -> pose -> deformation -> picture. Resources arrive asynchronously: each step
+// checks that it is still current before it continues.
 
 import { NoColorSpace, RepeatWrapping, MirroredRepeatWrapping, ClampToEdgeWrapping, Texture, Vector3 } from 'three';
 import { loadPelt } from 'pelt-wasm';
@@ -26,7 +26,7 @@ export interface Loading { what: string | null }
 interface OwnEvents extends Events {
   message: Message;
   loading: Loading;
-  figures: void; // some have come
+  figures: void; // some have arrived
   truth: void; // another truth, or none
 }
 
@@ -43,7 +43,7 @@ export class Session implements App {
   private readonly figuresOf = new Map<string, Figures | null>();
   private readonly texturesOf = new Map<string, Promise<Textures | null>>();
   private listed: Subject[] = [];
-  private openFile = ''; // the skin that the engine has
+  private openFile = ''; // the skin loaded in the engine
   private wanted = 0; // number of the latest presentation
   private deforming: Promise<void> | null = null;
   private deformAgain = false;
@@ -66,7 +66,7 @@ export class Session implements App {
     this.store.watch(['path'], () => void this.choosePath().then(() => this.deform()));
   }
 
-  // -- What there is
+  // -- Contents
 
   get server() { return this.show?.server ?? false; }
   get can() { return this.show?.can ?? { fit: false, light: false }; }
@@ -96,7 +96,7 @@ export class Session implements App {
       ...this.show.boxes.map((box, index) => ({ kind: box.kind, name: box.name, box, index }) as Subject),
     ];
     this.emitter.emit('shown', undefined);
-    void this.fetchFigures(); // of a skin that was fitted meanwhile
+    void this.fetchFigures(); // for a skin fitted in the meantime
   }
 
   on<E extends keyof OwnEvents>(event: E, call: (value: OwnEvents[E]) => void) { return this.emitter.on(event, call); }
@@ -122,7 +122,7 @@ export class Session implements App {
     this.stage.cover(null);
     this.stage.setModel(false);
     const clip = this.firstClip();
-    this.store.set({ playing: false, skin: 0, clip, frame: Math.floor((this.clips()[clip]?.frames ?? 0) / 2) }); // the first is mostly the rest pose
+    this.store.set({ playing: false, skin: 0, clip, frame: Math.floor((this.clips()[clip]?.frames ?? 0) / 2) }); // the first is usually the rest pose
     if (!subject || subject.kind === 'light') {
       if (subject) this.emitter.emit('subject', subject);
       return;
@@ -141,7 +141,7 @@ export class Session implements App {
     void this.fetchFigures();
   }
 
-  // The first with a truth that the skin was not trained on, else the first with a truth, else the first.
+  // The first clip with a truth that the skin was not trained on, else the first with a truth, else the first.
   private firstClip() {
     const clips = this.clips();
     const trained = this.character()?.skins[0]?.facts?.clips ?? [];
@@ -149,7 +149,7 @@ export class Session implements App {
     return Math.max(0, unseen < 0 ? clips.findIndex(({ truth }) => truth) : unseen);
   }
 
-  private opening = 0; // number of the latest skin that was asked for
+  private opening = 0; // number of the latest requested skin
 
   private async openSkin() {
     const turn = ++this.opening;
@@ -230,7 +230,7 @@ export class Session implements App {
     this.ahead(frame);
   }
 
-  // The camera at the vertex that is furthest from its truth.
+  // Points the camera at the vertex farthest from its truth.
   lookAtWorst() {
     const { errors, positions, truth } = this.stage;
     if (!errors || !positions || !truth) return;
@@ -270,7 +270,7 @@ export class Session implements App {
     this.emitter.emit('deformed', { milliseconds: 0 });
   }
 
-  // So that playing does not wait.
+  // Prefetches, so that playback does not wait.
   private ahead(frame: number) {
     const clip = this.clips()[this.store.get().clip];
     if (!clip || !this.store.get().playing) return;
@@ -287,7 +287,7 @@ export class Session implements App {
     this.emitter.emit('pose', this.pose);
   }
 
-  // One at a time; changes meanwhile are taken together by the next.
+  // One at a time; changes in the meantime are combined in the next.
   private deform(): Promise<void> {
     this.deformAgain = true;
     this.deforming ??= (async () => {
@@ -328,7 +328,7 @@ export class Session implements App {
       if (!picture) return { ...part, texture: null };
       const texture = new Texture(picture);
       texture.flipY = false;
-      texture.colorSpace = NoColorSpace; // the surface's program decodes it
+      texture.colorSpace = NoColorSpace; // the surface's shader decodes it
       texture.generateMipmaps = true;
       texture.anisotropy = 8;
       [texture.wrapS, texture.wrapT] = (part.wrap ?? ['repeat', 'repeat']).map((wrap) => WRAPPING[wrap]) as [typeof RepeatWrapping, typeof RepeatWrapping];
@@ -361,7 +361,7 @@ export class Session implements App {
 
   errors(skin: Skin, clip: number): Promise<Errors> { return this.data.json<Errors>(numbered(skin.errors!, clip)); }
 
-  // What has errors along a clip: the skins of a character, or the keyed face.
+  // What has errors along a clip: a character's skins, or the keyed face.
   measured(clip: number): { name: string; errors: (() => Promise<Partial<Errors>>) | null }[] {
     const subject = this.subject();
     if (!this.clips()[clip]?.truth) return [];
@@ -373,7 +373,7 @@ export class Session implements App {
     return [{ name: 'from key points', errors: async () => ({ max: (await this.data.json<{ error: number[] }>(verdicts)).error }) }];
   }
 
-  // The top of the heat map that is chosen when the user has not.
+  // The default top of the heat map.
   autoScale(): number {
     const rms = (this.character()?.skins ?? []).map((skin) => this.figures(skin)?.rms ?? NaN);
     const subject = this.subject();

@@ -1,4 +1,4 @@
-// What there is to see: the words of show.json. Everything else is a resource that it names.
+// The types of show.json. Everything else is a resource that it names.
 
 import type { Control, Joint as SkinJoint } from 'pelt-wasm';
 
@@ -12,7 +12,7 @@ export interface Show {
   boxes: Box[];
 }
 
-// A joint of a skin, but for the spelling of show.json.
+// A skin's joint, except for the spelling in show.json.
 export interface Joint extends Omit<SkinJoint, 'inverseBind'> {
   inverse_bind: number[];
 }
@@ -63,7 +63,7 @@ export interface Skin {
   inside: string | null;
 }
 
-// Textures and materials of the user's own file.
+// Textures and materials of the user's file.
 export interface Surface {
   uvs: string | null; // f32 [2 vertices], v downwards
   images: { file: string; type: string }[];
@@ -86,7 +86,7 @@ export type Wrap = 'repeat' | 'mirror' | 'clamp';
 
 export interface Character {
   name: string;
-  file: string | null; // null: a skin whose bundle was not given
+  file: string | null; // null: a skin without its bundle
   vertices: number;
   triangles: number;
   diagonal: number;

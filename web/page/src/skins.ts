@@ -1,11 +1,11 @@
-// skins.ts: the skins of the character, one row each: pick one, and see what it costs and how wrong it is.
+// skins.ts: the character's skins, one row each, with their costs and errors.
 
 import type { Session } from './session';
 import type { Figures, Skin } from './show';
 import { el } from './dom';
 import { bytesText, short } from './heat';
 
-// Told apart by hue; the same in the table and in the curves.
+// Distinguished by hue; the same in the table and in the curves.
 export const INKS = 8;
 export const ink = (skin: number) => `ink${skin % INKS}`;
 
@@ -20,11 +20,11 @@ interface Column {
 const COLUMNS: Column[] = [
   { id: 'error', label: 'error', title: 'Relative to a linear blend with the weights of the file: 1 is no better than that',
     value: (_, figures) => figures?.rel_err ?? null, text: (value) => value.toFixed(3).replace(/^0/, '') },
-  { id: 'rms', label: 'rms', title: "Root of the mean square distance, in the file's unit of length", value: (_, figures) => figures?.rms ?? null, text: short },
+  { id: 'rms', label: 'rms', title: "Root mean square distance, in the file's unit of length", value: (_, figures) => figures?.rms ?? null, text: short },
   { id: 'roughness', label: 'rough', title: 'How much rougher the surface is than the true one', value: (_, figures) => figures?.roughness ?? null,
     text: (value) => value.toFixed(2) },
   { id: 'bytes', label: 'size', title: 'Bytes of the skin', value: (skin) => skin.bytes, text: bytesText },
-  { id: 'nanoseconds', label: 'ns/v', title: 'Nanoseconds a vertex for a whole frame, on one core of the machine that measured',
+  { id: 'nanoseconds', label: 'ns/v', title: 'Nanoseconds per vertex for a whole frame, on one core of the measuring machine',
     value: (_, figures) => figures?.nanoseconds ?? null, text: (value) => value.toFixed(value < 10 ? 2 : 1) },
 ];
 
@@ -53,7 +53,7 @@ export function skinTable(session: Session) {
     return indices.sort((a, b) => (key(a) - key(b)) * (down ? -1 : 1) || a - b);
   }
 
-  // The best of a column is set in bold, where there is something to choose from.
+  // The best of a column is bold, if there is a choice.
   function best(skins: Skin[], column: Column): number {
     const values = skins.map((skin) => column.value(skin, session.figures(skin))).filter((value): value is number => value !== null);
     return values.length > 1 ? Math.min(...values) : NaN;
@@ -85,11 +85,11 @@ export function skinTable(session: Session) {
     note.textContent = skins.length ? measuredOn(skins) : session.can.fit ? 'No skin yet. Fit one in the Fit panel.' : 'No skin was given. `pelt fit` makes one.';
   }
 
-  // What the figures were taken on must be said: training errors flatter.
+  // Says what the figures were measured on: training errors flatter.
   function measuredOn(skins: Skin[]): string {
     const kinds = new Set(skins.map((skin) => session.figures(skin)?.on).filter((on): on is string => Boolean(on)));
     if (!kinds.size) return '';
-    const words: Record<string, string> = { 'held out': 'on examples that the fit did not see', training: 'on the training examples', measured: 'measured over all clips with a truth' };
+    const words: Record<string, string> = { 'held out': 'on examples the fit did not see', training: 'on the training examples', measured: 'measured over all clips with a truth' };
     return `Errors ${[...kinds].map((kind) => words[kind] ?? kind).join('; ')}.`;
   }
 

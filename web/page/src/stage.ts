@@ -1,7 +1,7 @@
 // stage.ts: the picture. Panes with one camera: truth, model, difference; or both in one pane, overlaid or wiped.
 //
-// One canvas lies under all panes and is drawn pane by pane through the scissor; a pane's element has no picture of its
-// own, it says where its part is and takes the pointer. Nothing is drawn unless something has changed.
+// One canvas is under all panes and is drawn pane by pane with the scissor test; a pane's element only defines its area
+// and receives the pointer. Nothing is drawn unless something has changed.
 
 import {
   Box3, BufferAttribute, BufferGeometry, DynamicDrawUsage, Group, MeshBasicMaterial, Mesh, PerspectiveCamera, Points, Scene, Vector3,
@@ -16,14 +16,14 @@ import { el } from './dom';
 import { shadedAsOne, smoothNormals } from './normals';
 import { CLAY, CLAY_COLOUR, HEAT, NORMALS, PAINT, TEXTURES, createSurface, type Surface } from './surface';
 
-export type Arrangement = Layout | 'truth'; // what is really shown: without truth or model there is one pane
+export type Arrangement = Layout | 'truth'; // what is actually shown: without truth or model there is one pane
 
 const TITLES: Record<Pane, string> = { truth: 'Truth', model: 'Model', difference: 'Difference' };
 const PANES: Record<Arrangement, Pane[]> = { side: ['truth', 'model', 'difference'], overlay: ['model'], wipe: ['model'], model: ['model'], truth: ['truth'] };
 
-const LEGEND = 84; // pixels at the foot of a pane that the legend covers
+const LEGEND = 84; // pixels at the bottom of a pane covered by the legend
 
-// Where the camera first is, and its axes.
+// The initial camera direction, and its axes.
 const ALONG = new Vector3(0.42, 0.16, 1).normalize();
 const RIGHT = new Vector3(0, 1, 0).cross(ALONG).normalize();
 const UP = ALONG.clone().cross(RIGHT);
@@ -80,7 +80,7 @@ class Body {
     for (const name of names) this.geometry.attributes[name]!.needsUpdate = true;
   }
 
-  // Every surface that may be drawn, for uniforms that all share.
+  // Every drawable surface, for shared uniforms.
   surfaces(): Surface[] { return [this.surface, ...this.parts]; }
 
   free() {
@@ -100,9 +100,9 @@ export class Stage implements StageOfApp {
   mesh: MeshData | null = null;
   truth: Float32Array | null = null;
   arrangement: Arrangement = 'model';
-  drawnFrames = 0; // how often the picture was drawn, for whoever measures
+  drawnFrames = 0; // number of pictures drawn, for measurements
 
-  adjusted: (call: Parameters<StageOfApp['adjust']>[0]) => void = () => {}; // whoever deforms listens here
+  adjusted: (call: Parameters<StageOfApp['adjust']>[0]) => void = () => {}; // set by whoever deforms
 
   private readonly panes = new Map<Pane, HTMLElement>();
   private readonly paneRow = el('div', { className: 'panes' });
@@ -115,7 +115,7 @@ export class Stage implements StageOfApp {
   private hasModel = false;
   private painted = false;
   private framed = true; // the user has not moved the camera
-  private fresh = true; // nothing was framed yet but the rest pose
+  private fresh = true; // only the rest pose has been framed so far
   private waiting = 0;
   private scale = 1;
   private covered: HTMLElement | null = null;
@@ -168,7 +168,7 @@ export class Stage implements StageOfApp {
     return this.model?.errors ?? null;
   }
 
-  // The model's positions and normals were written; or there is no model.
+  // Called after the model's positions and normals were written, or there is no model.
   setModel(there: boolean) {
     const before = this.hasModel;
     this.hasModel = there;
@@ -190,7 +190,7 @@ export class Stage implements StageOfApp {
     this.redraw();
   }
 
-  // Normals of the truth and distances from it are computed when they are looked at: who plays the model alone does not pay.
+  // Normals of the truth and distances from it are computed on demand: playing only the model costs nothing extra.
   private staleNormals = false;
   private staleErrors = false;
 
@@ -201,7 +201,7 @@ export class Stage implements StageOfApp {
     this.real.changed('normal');
   }
 
-  // Distances between model and truth, which the heat map shows.
+  // Distances between model and truth, for the heat map.
   private compare() {
     if (!this.model || !this.staleErrors) return;
     this.staleErrors = false;
@@ -272,7 +272,7 @@ export class Stage implements StageOfApp {
     for (const name of wanted) {
       const pane = this.panes.get(name) ?? el('div', { className: 'pane', data: { pane: name } }, el('div', { className: 'pane-title' }));
       this.panes.set(name, pane);
-      this.paneRow.append(pane); // again, for the order
+      this.paneRow.append(pane); // again, to restore the order
     }
     this.element.dataset.arrangement = this.arrangement;
     this.placeDivider();
@@ -280,7 +280,7 @@ export class Stage implements StageOfApp {
     this.element.dispatchEvent(new CustomEvent('arranged'));
   }
 
-  // What stands over a pane, and smaller beside it.
+  // The title of a pane, with a smaller note.
   title(name: Pane, note: string, ...words: Pane[]) {
     const head = this.panes.get(name)?.querySelector('.pane-title');
     const names = (words.length ? words : [name]).map((word) => el('b', { data: { ink: word } }, TITLES[word]));
@@ -289,7 +289,7 @@ export class Stage implements StageOfApp {
 
   private createDivider(onWipe: (share: number) => void) {
     const divider = el('div', { className: 'divider', role: 'slider', tabIndex: 0, aria: { label: 'Wipe between truth and model', valuemin: '0', valuemax: '100' } });
-    divider.hidden = true; // until a wipe is arranged
+    divider.hidden = true; // until a wipe is laid out
     const at = (event: PointerEvent) => {
       const { left, width } = this.element.getBoundingClientRect();
       onWipe(Math.min(1, Math.max(0, (event.clientX - left) / width)));
@@ -316,7 +316,7 @@ export class Stage implements StageOfApp {
     this.divider.setAttribute('aria-valuenow', String(Math.round(100 * this.look.wipe)));
   }
 
-  // Panes beside or below each other, whichever shows the character larger.
+  // Panes side by side or stacked, whichever shows the character larger.
   private stack(width: number, height: number) {
     const [wide, tall] = this.extent();
     const shape = wide / Math.max(tall, 1e-9);
@@ -332,25 +332,25 @@ export class Stage implements StageOfApp {
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     this.renderer.setSize(width, height, false);
     if (this.framed) this.frame();
-    this.draw(); // at once: a canvas that was resized is black until then
+    this.draw(); // immediately: a resized canvas is black until then
   }
 
   // -- The camera
 
-  // While the user has not moved the camera: whatever the clip does stays in the picture.
+  // Until the user moves the camera, keeps the whole motion of the clip in view.
   keepInView() {
     const shown = this.hasModel ? this.positions : this.truth;
     if (!this.framed || !shown) return;
     const now = new Box3().setFromArray(shown);
     if (!this.fresh && this.box.containsBox(now)) return;
-    if (this.fresh) this.box.copy(now); // the first pose says more than the rest pose
+    if (this.fresh) this.box.copy(now); // the first pose is more telling than the rest pose
     else this.box.union(now);
     if (this.fresh) this.resized();
     else this.frame();
     this.fresh = false;
   }
 
-  // From the beginning, for the pose of now.
+  // From scratch, for the current pose.
   reframe() {
     this.framed = this.fresh = true;
     this.keepInView();
@@ -358,14 +358,14 @@ export class Stage implements StageOfApp {
     this.redraw();
   }
 
-  // Half the width and height of the box as the camera first sees it, and how near its corners come.
+  // Half the width and height of the box as first seen by the camera, and how near its corners are.
   private extent(): [number, number, number] {
     const size = this.box.getSize(new Vector3()).multiplyScalar(0.5);
     const reach = (axis: Vector3) => Math.abs(axis.x) * size.x + Math.abs(axis.y) * size.y + Math.abs(axis.z) * size.z;
     return [reach(RIGHT), reach(UP), reach(ALONG)];
   }
 
-  // The whole character, from a little to the side, in the shape of a pane.
+  // The whole character, slightly from the side, fitted to a pane.
   frame() {
     if (!this.mesh || this.box.isEmpty()) return;
     const pane = [...this.panes.values()][0];
@@ -386,7 +386,7 @@ export class Stage implements StageOfApp {
     this.framed = true;
   }
 
-  // Looks at one point, from where the camera is, closer.
+  // Moves closer to one point, keeping the direction.
   lookAt(point: Vector3) {
     const offset = this.camera.position.clone().sub(this.controls.target);
     const reach = this.box.getSize(new Vector3()).length();
@@ -482,8 +482,8 @@ export class Stage implements StageOfApp {
     this.drawBody(this.model!, false);
   }
 
-  // Blue truth, then orange model over it with its own depth: where they agree the colours cancel, where they do not one
-  // of them is left.
+  // Blue truth, then orange model on top with its own depth: where they agree the colours cancel, elsewhere one
+  // remains.
   private drawOverlaid() {
     this.drawBody(this.real!, false, [0.55, 0.85, 1.45]);
     this.renderer.clearDepth();

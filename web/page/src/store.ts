@@ -1,23 +1,23 @@
-// store.ts: what the user has chosen. Everything drawn follows from it and from the resources.
+// store.ts: the user's choices. Everything drawn follows from them and from the resources.
 
 export type Layout = 'side' | 'overlay' | 'wipe' | 'model';
 export type Shading = 'clay' | 'textures' | 'normals';
 export type Path = 'wasm' | 'webgpu' | 'webgl2';
 
 export interface State {
-  subject: number; // of app.subjects
+  subject: number; // index in app.subjects
   skin: number;
   clip: number;
   frame: number;
   playing: boolean;
-  speed: number; // of the clip's own time; 0: a frame at every refresh of the display
+  speed: number; // relative to the clip; 0: one frame per display refresh
   layout: Layout;
   shading: Shading;
   wireframe: boolean;
-  difference: boolean; // the heat map on the model, where it is not a pane of its own
+  difference: boolean; // the heat map on the model, when it has no pane
   wipe: number; // share of the width that shows the truth
   blend: number; // share of the model in the overlay
-  scale: number | null; // top of the heat map in units of the file; null: chosen from the skins
+  scale: number | null; // top of the heat map in the file's units; null: from the skins
   path: Path;
   panel: string; // id of the open panel
 }
@@ -41,7 +41,7 @@ export class Store {
     for (const { keys, call } of [...this.watchers]) if (keys.some((key) => before[key] !== this.state[key])) call(this.state);
   }
 
-  // Calls when one of the keys has another value. Returns what ends it.
+  // Calls back when one of the keys changes. Returns a function that stops it.
   watch(keys: (keyof State)[], call: (state: Readonly<State>) => void): () => void {
     const watcher = { keys, call };
     this.watchers.push(watcher);

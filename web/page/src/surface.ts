@@ -1,7 +1,8 @@
-// surface.ts: how the skin's surface is drawn: clay, textures, normals, paint, or the heat map. One small program for all
-// of them, because a page that compiles little draws early.
+// surface.ts: how the skin's surface is drawn: clay, textures, normals, paint, or the heat map. One small shader for
+// all of them, because compiling little means drawing early.
 //
-// Colours are computed linear and leave as sRGB; heat and paint leave as they are, so that a pixel can be read off the legend.
+// Colours are computed linearly and converted to sRGB; heat and paint are output as they are, so that pixels match the
+// legend.
 
 import { Color, DoubleSide, ShaderMaterial, Vector3, type Texture } from 'three';
 
@@ -11,7 +12,7 @@ export const NORMALS = 2;
 export const HEAT = 3;
 export const PAINT = 4;
 
-// The heat map, evenly spaced. From a quiet slate, which reads as "nothing", to red; what is beyond the scale is dark.
+// The heat map, evenly spaced. From a quiet slate, which reads as "nothing", to red; beyond the scale it is dark.
 export const HEAT_STOPS = ['#3a4a6e', '#2f6c9c', '#2f9a9c', '#86c06c', '#f2cf4a', '#ee8a34', '#d7322c'];
 export const HEAT_BEYOND = '#8f1350';
 

@@ -1,4 +1,4 @@
-// theme.ts: dark or light, as the system has it until the user says otherwise.
+// theme.ts: dark or light, following the system until the user chooses.
 
 export type Theme = 'dark' | 'light';
 
@@ -15,7 +15,7 @@ function apply() {
 
 export function switchTheme() {
   const next = theme() === 'dark' ? 'light' : 'dark';
-  if (next === (system.matches ? 'light' : 'dark')) localStorage.removeItem(KEPT); // the system's: follow it again
+  if (next === (system.matches ? 'light' : 'dark')) localStorage.removeItem(KEPT); // same as the system's: follow it again
   else localStorage.setItem(KEPT, next);
   apply();
 }

@@ -1,4 +1,4 @@
-// timeline.ts: the clip along time, with the error of every skin under it. Click to go to a frame.
+// timeline.ts: the clip over time, with the error of every skin below. Click to go to a frame.
 
 import type { Session } from './session';
 import type { Errors } from './show';
@@ -9,7 +9,7 @@ import { ink } from './skins';
 
 type Kind = 'rms' | 'max';
 const SPACE = 'http://www.w3.org/2000/svg';
-const LEFT = 46; // room for the numbers of the axis
+const LEFT = 46; // room for the axis labels
 const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 16;
@@ -23,7 +23,7 @@ function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<st
 
 export function timeline(session: Session) {
   const { store } = session;
-  let curves: (Partial<Errors> | null)[] = []; // of what is measured on this clip
+  let curves: (Partial<Errors> | null)[] = []; // measured on this clip
   let kind: Kind = 'rms';
   let asked = 0;
 
@@ -33,9 +33,9 @@ export function timeline(session: Session) {
   const figures = el('span', { className: 'frame-figures number', role: 'status' });
   const worst = el('button', { type: 'button', title: 'The frame where this skin is worst (W)', className: 'tiny go-worst', aria: { label: 'Go to the worst frame' }, on: { click: () => goToWorst() } }, icon('worst'), el('span', {}, 'worst frame'));
   const kinds = segments<Kind>('Curve', [
-    { value: 'rms', label: 'rms', title: 'Root of the mean square distance' }, { value: 'max', label: 'max', title: 'Largest distance of a vertex' },
+    { value: 'rms', label: 'rms', title: 'Root mean square distance' }, { value: 'max', label: 'max', title: 'Largest distance of a vertex' },
   ], () => kind, (value) => { kind = value; kinds.update(); draw(); });
-  const speed = el('select', { className: 'speed', title: 'Speed; max: a frame at every refresh of the display', aria: { label: 'Speed' }, on: { change: () => store.set({ speed: Number(speed.value) }) } },
+  const speed = el('select', { className: 'speed', title: 'Speed; max: one frame per display refresh', aria: { label: 'Speed' }, on: { change: () => store.set({ speed: Number(speed.value) }) } },
     ...[['0.25', '¼×'], ['0.5', '½×'], ['1', '1×'], ['2', '2×'], ['0', 'max']].map(([value, text]) => el('option', { value, selected: value === '1' }, text)));
   const chart = svg('svg', { class: 'chart', role: 'slider', tabindex: 0, 'aria-label': 'Frame', 'aria-valuemin': 1 });
   const tip = el('div', { className: 'tip', hidden: true });
@@ -52,7 +52,7 @@ export function timeline(session: Session) {
   const frameAt = (px: number) => Math.round(Math.min(1, Math.max(0, (px - LEFT) / (width() - LEFT - RIGHT))) * Math.max(0, frames() - 1));
   const current = () => curves[store.get().skin] ?? null;
 
-  // The chosen skin fits always; others only as far as they do not flatten it and each other.
+  // The chosen skin always fits; others only as far as they do not flatten it and each other.
   function top(): number {
     const highs = curves.flatMap((curve) => (curve?.[kind] ? [quantile(curve[kind]!, 0.98)] : []));
     const own = Math.max(0, ...(current()?.[kind] ?? []));
@@ -127,7 +127,7 @@ export function timeline(session: Session) {
     kinds.group.hidden = !(curve?.rms && curve.max);
   }
 
-  // One skin after the other, the chosen one first: measuring takes the server a while.
+  // One skin after another, the chosen one first: measuring takes the server a while.
   async function fetchCurves() {
     const turn = ++asked;
     const { clip, skin } = store.get();

@@ -1,4 +1,4 @@
-// toolbar.ts: how the character is looked at, and the legend of the heat map.
+// toolbar.ts: view options, and the legend of the heat map.
 
 import type { Session } from './session';
 import type { Layout, Shading } from './store';
@@ -9,8 +9,8 @@ import { icon } from './icons';
 
 export const LAYOUTS: { value: Layout; label: string; title: string }[] = [
   { value: 'side', label: 'Side by side', title: 'Truth, model and difference, with one camera' },
-  { value: 'overlay', label: 'Overlay', title: 'Truth in blue under the model in orange: colour is left where they differ' },
-  { value: 'wipe', label: 'Wipe', title: 'Truth on the left of a line that you move' },
+  { value: 'overlay', label: 'Overlay', title: 'Truth in blue under the model in orange: colour remains where they differ' },
+  { value: 'wipe', label: 'Wipe', title: 'Truth to the left of a movable line' },
   { value: 'model', label: 'Model', title: 'The model alone' },
 ];
 export const SHADINGS: { value: Shading; label: string; title: string }[] = [
@@ -50,7 +50,7 @@ export function toolbar(session: Session) {
       on: { click: () => { session.stage.reframe(); } } }, icon('frame')));
 }
 
-// Colours against units of length. The top can be typed over, or left to the page.
+// Colours against lengths. The top can be edited, or is chosen automatically.
 export function legend(session: Session) {
   const { store } = session;
   const bar = el('canvas', { className: 'legend-bar', width: 256, height: 1, aria: { hidden: 'true' } });
@@ -81,7 +81,7 @@ export function legend(session: Session) {
     event.preventDefault();
     store.set({ scale: Number((session.scale() * factor).toPrecision(3)) });
   });
-  const auto = el('button', { type: 'button', className: 'tiny', title: 'The scale that suits the skins of this character', on: { click: () => store.set({ scale: null }) } }, 'auto');
+  const auto = el('button', { type: 'button', className: 'tiny', title: 'Fits the scale to the skins of this character', on: { click: () => store.set({ scale: null }) } }, 'auto');
   const holder = el('div', { className: 'legend', role: 'group', aria: { label: 'Scale of the heat map' } },
     el('div', { className: 'legend-title' }, 'Distance from the truth', auto),
     el('div', { className: 'legend-row' }, bar),

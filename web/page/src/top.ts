@@ -1,4 +1,4 @@
-// top.ts: the bar at the top: which character, which way of deforming, dark or light, help.
+// top.ts: the top bar: character, deformation path, dark or light, help.
 
 import type { Session } from './session';
 import type { Subject } from './app';
@@ -19,7 +19,7 @@ export function about(subject: Subject): string {
 
 const KIND = { character: '', face: 'key points', light: 'light' };
 
-// A button that opens the list of all that is there.
+// A button that opens the list of subjects.
 function subjectMenu(session: Session) {
   const name = el('span', { className: 'subject-name' });
   const detail = el('span', { className: 'subject-detail' });
@@ -65,7 +65,7 @@ function subjectMenu(session: Session) {
   return holder;
 }
 
-// wasm, WebGPU or WebGL 2, and how far the device is from wasm.
+// wasm, WebGPU or WebGL 2, and the device's difference from wasm.
 function pathSwitch(session: Session) {
   const { store } = session;
   const { group, update } = segments<Path>('Deformed by', [

@@ -1,4 +1,4 @@
-// build.mjs: makes dist/: the run time as WebAssembly, the shaders as text, the wrapper as JavaScript with types.
+// build.mjs: builds dist/: the run time as WebAssembly, the shaders as text, the wrapper as JavaScript with types.
 //
 //     node scripts/build.mjs [--no-types]      // --no-types: the module and the shaders alone
 //
@@ -32,7 +32,7 @@ const COMPILE = ["--target=wasm32-wasi", "-std=gnu17", "-msimd128", "-DNDEBUG", 
 const LINK = ["--target=wasm32-wasi", "-mexec-model=reactor", "-Wl,--gc-sections", "-Wl,--strip-all",
   "-Wl,-z,stack-size=262144", "-Wl,--stack-first"];
 
-// A sentence on what is missing, or null.
+// A message about what is missing, or null.
 function missing(clang) {
   const found = spawnSync(clang, ["--version"], { encoding: "utf8" });
   if (found.error || found.status !== 0) return `there is no ${clang} here`;
@@ -62,7 +62,7 @@ async function compileAll(clang, folder) {
   return failed ? null : objects;
 }
 
-// When everything that a file is made of is older, it need not be made again.
+// True if everything a file is built from is older than it.
 function isUpToDate(out, parts) {
   const files = parts.flatMap((part) =>
     statSync(part).isDirectory() ? readdirSync(part).map((name) => join(part, name)) : [part]);
@@ -99,7 +99,7 @@ async function buildModule() {
   }
 }
 
-// Shaders as a module of texts, so that no bundler has to know of them.
+// Shaders as a module of strings, so that bundlers need no configuration.
 function buildShaders() {
   const files = { skinGlsl: join(ROOT, "gpu/skin.glsl"), skinWgsl: join(HERE, "src/skin.wgsl") };
   const lines = Object.entries(files).map(

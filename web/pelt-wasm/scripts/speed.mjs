@@ -1,7 +1,8 @@
-// speed.mjs SKIN.pelt...: how long a frame takes in WebAssembly, to stand beside `pelt bench SKIN.pelt...`.
+// speed.mjs SKIN.pelt...: the time of a frame in WebAssembly, for comparison with `pelt bench SKIN.pelt...`.
 //
-// "pose" is pose.update(), "slots" pose.deformSlots() of positions and normals, "file" pose.deform() of both into arrays of
-// the page. All joints turn. The best of several turns is given, in microseconds, and ns a vertex of pose and slots.
+// "pose" is pose.update(), "slots" pose.deformSlots() of positions and normals, "file" pose.deform() of both into
+// arrays of the page. All joints rotate. Prints the best of several runs, in microseconds, and ns per vertex for pose
+// and slots.
 
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -10,7 +11,7 @@ import { loadPelt } from "../dist/index.js";
 const TURNS = 41, TURN_MS = 20;
 const pelt = await loadPelt();
 
-// By the process's own clock: other programs may run too.
+// In CPU time of the process: other programs may be running.
 function best(call) {
   let least = Infinity;
   for (let turn = 0; turn < TURNS; turn++) {

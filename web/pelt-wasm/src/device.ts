@@ -1,11 +1,11 @@
-// device.ts: what graphics devices share: the constants of a shader, limits, and where results go.
+// device.ts: shared by graphics devices: shader constants, limits, and output arrays.
 
 import { PeltError } from "./memory.js";
 import type { PackedSkin, Skin } from "./skin.js";
 
 export const DEVICE_ERROR = 13;
 
-/** Positions and normals in the order of the file, 3 numbers each. */
+/** Positions and normals in the file's order, 3 numbers each. */
 export interface Deformed {
   positions: Float32Array;
   normals: Float32Array | null;
@@ -23,7 +23,7 @@ type Global<Name extends string> = typeof globalThis extends Record<Name, { prot
 export type WebGPUDevice = Global<"GPUDevice">;
 export type WebGPUBuffer = Global<"GPUBuffer">;
 
-/** What a shader has to know of a skin beside its words. */
+/** What a shader needs to know about a skin, besides its words. */
 export interface ShaderShape {
   form: number;
   turns: number;
@@ -41,7 +41,7 @@ export function deviceError(sentence: string): PeltError {
   return new PeltError(sentence, DEVICE_ERROR);
 }
 
-/** Arrays for the result, checked where they are the caller's. */
+/** Output arrays; checked if they are the caller's. */
 export function roomFor(skin: Skin, options: DeformOptions): Deformed {
   const count = 3 * skin.vertexCount, normals = options.normals ?? true;
   const out = options.into ?? { positions: new Float32Array(count), normals: normals ? new Float32Array(count) : null };

@@ -22,7 +22,7 @@ export class Pelt {
     this.version = this.#memory.text(functions.version());
   }
 
-  /** Opens a .pelt file in memory, of which a copy is kept. Throws a PeltError with the library's sentence. */
+  /** Opens a .pelt file in memory and keeps a copy. Throws a PeltError with the library's message. */
   open(bytes: ArrayBuffer | ArrayBufferView): Skin {
     return new Skin(this.#memory, bytes);
   }
@@ -33,8 +33,7 @@ export class Pelt {
   }
 
   /**
-   * A number that tells meshes apart, to compare with skin.meshHash: of rest positions and triangles in the order of the
-   * file.
+   * A hash of rest positions and triangles in the file's order, to compare with skin.meshHash.
    */
   meshHash(positions: Float32Array, triangles: Uint16Array | Uint32Array): bigint {
     const { functions } = this.#memory;
@@ -46,7 +45,7 @@ export class Pelt {
     return BigInt.asUintN(64, hash);
   }
 
-  /** Bytes that the module has asked for; they are not given back, but used again. */
+  /** Bytes allocated by the module; they are reused but never returned. */
   get memoryBytes(): number {
     return this.#memory.functions.memory.buffer.byteLength;
   }
@@ -61,11 +60,11 @@ async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   if (url.startsWith("file:")) return WebAssembly.compile(await readLocal(url));
   const response = source instanceof Response ? source : await fetch(url);
   if (!response.ok) throw new Error(`${url} cannot be loaded: status ${response.status}`);
-  // As bytes and not as a stream: servers that do not know the type of .wasm files are met often enough.
+  // As bytes and not as a stream: many servers do not know the MIME type of .wasm files.
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
-/** In node, whose fetch reads no files. The name is kept from bundlers, which would look for it. */
+/** For node, whose fetch cannot read files. The module name is hidden from bundlers, which would resolve it. */
 async function readLocal(url: string): Promise<BufferSource> {
   const name = "node:fs/promises";
   const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as {
@@ -74,7 +73,7 @@ async function readLocal(url: string): Promise<BufferSource> {
   return readFile(new URL(url));
 }
 
-/** Loads the module: from where the package has it, or from the address, the bytes or the response that are given. */
+/** Loads the module: the package's own, or from a URL, bytes or a response. */
 export async function loadPelt(source: WasmSource = new URL("./pelt.wasm", import.meta.url)): Promise<Pelt> {
   const instance = await WebAssembly.instantiate(await compile(source), {});
   return new Pelt(instance.exports as unknown as Functions);

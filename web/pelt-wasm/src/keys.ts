@@ -19,7 +19,7 @@ export class Keys {
   readonly enginePointCount: number;
   readonly frameCount: number;
   readonly diagonal: number;
-  /** Which points the keys are */
+  /** The points that are keys */
   readonly keyPoints: Uint32Array;
   readonly aboutText: string;
   readonly #memory: Memory;
@@ -59,7 +59,7 @@ export class Keys {
   }
 
   /**
-   * Values at the keys [keyCount][componentCount], in the order of keyPoints, become values at all points, in your array.
+   * Reconstructs values at all points, in your array, from values at the keys [keyCount][componentCount], in keyPoints order.
    */
   reconstruct(keyValues: Float32Array, values: Float32Array): Misfit {
     if (this.#address === 0) throw new PeltError("these keys were freed", 1);

@@ -1,4 +1,4 @@
-// memory.ts: the module's functions, and views of its memory that are made anew when it has grown.
+// memory.ts: the module's functions, and views of its memory that are renewed when it grows.
 
 /** What pelt_wasm.c exports; addresses are numbers. */
 export interface Functions {
@@ -25,7 +25,7 @@ export interface Functions {
   keys_solve(keys: number): void;
 }
 
-/** A failure of the library: its own sentence, and its code, one of pelt.h's pelt_result. */
+/** A failure of the library: its message, and its code, one of pelt.h's pelt_result. */
 export class PeltError extends Error {
   override readonly name = "PeltError";
   constructor(message: string, readonly code: number) {
@@ -44,7 +44,7 @@ export class Memory {
 
   constructor(readonly functions: Functions) {}
 
-  // Views of everything, which are those of before unless the memory has grown.
+  // Renews all views if the memory has grown.
   #refresh(): void {
     const buffer = this.functions.memory.buffer;
     if (buffer === this.#buffer) return;
@@ -72,7 +72,7 @@ export class Memory {
     return new Uint16Array(this.functions.memory.buffer, address, count);
   }
 
-  /** UTF-8 that ends with a zero. */
+  /** Zero-terminated UTF-8. */
   text(address: number): string {
     const bytes = this.bytes;
     let end = address;
@@ -84,18 +84,18 @@ export class Memory {
     return new TextDecoder().decode(this.bytes.subarray(address, address + size));
   }
 
-  /** Throws the sentence of a result that is not 0. */
+  /** Throws the message of a nonzero result. */
   check(result: number): void {
     if (result !== 0) throw new PeltError(this.text(this.functions.result_text(result)), result);
   }
 
-  /** For what C answers by an address or by 1, and by 0 when memory is out. */
+  /** For functions that return an address or 1, and 0 when out of memory. */
   made(answer: number): number {
     if (answer === 0) this.check(OUT_OF_MEMORY);
     return answer;
   }
 
-  /** A copy of a file's bytes, aligned as the library wants it; whoever opens it owns it. */
+  /** A copy of a file's bytes, aligned as the library requires; whoever opens it owns it. */
   put(bytes: ArrayBuffer | ArrayBufferView): number {
     const from = ArrayBuffer.isView(bytes)
       ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,4 +1,4 @@
-// pose.ts: one character: its pose, and what the skin makes of it.
+// pose.ts: one character: its pose, and the deformed skin.
 
 import { MATRIX_FLOATS, poseOffset, readPose, TRANSFORM_FLOATS, type PoseWords } from "./layout.js";
 import { PeltError, type Memory } from "./memory.js";
@@ -9,22 +9,22 @@ export interface Box {
   high: [number, number, number];
 }
 
-/** Output in slot order: views of the module's memory, valid until something else is opened, made or freed. */
+/** Output in slot order: views of the module's memory, valid until anything else is opened, created or freed. */
 export interface Slots {
-  /** 3 for each slot */
+  /** 3 per slot */
   positions: Float32Array;
   normals: Float32Array | null;
-  /** 4 for each slot */
+  /** 4 per slot */
   tangents: Float32Array | null;
 }
 
 export class Pose {
   /**
-   * Ten numbers for each joint: rotation x, y, z, w, translation, scale, relative to the parent. Yours to write to, at
-   * any time; update() reads them.
+   * Ten numbers per joint: rotation x, y, z, w, translation, scale, relative to the parent. Writable at any time;
+   * update() reads them.
    */
   readonly locals: Float32Array;
-  /** One for each control. */
+  /** One per control. */
   readonly controls: Float32Array;
 
   #address: number;
@@ -46,27 +46,27 @@ export class Pose {
     return this.skin.memory;
   }
 
-  /** @internal Where it is; throws when it was freed. */
+  /** @internal Its address; throws if it was freed. */
   get address(): number {
     if (this.#address === 0) throw new PeltError("this pose was freed", 1);
     return this.#address;
   }
 
-  /** Puts joints and controls back to rest; update() makes it count. */
+  /** Resets joints and controls to rest; takes effect with update(). */
   reset(): void {
     this.skin.joints.forEach(({ rest }, j) =>
       this.locals.set([...rest.rotation, ...rest.translation, ...rest.scale], TRANSFORM_FLOATS * j));
     this.skin.controls.forEach(({ rest }, c) => (this.controls[c] = rest));
   }
 
-  /** Turns one joint: a quaternion x, y, z, w relative to the parent. */
+  /** Sets the rotation of one joint: a quaternion x, y, z, w relative to the parent. */
   setRotation(joint: number, rotation: ArrayLike<number>): void {
     if (!(joint >= 0 && joint < this.skin.jointCount))
-      throw new RangeError(`joint ${joint} is turned, but there are ${this.skin.jointCount}`);
+      throw new RangeError(`joint ${joint} does not exist: there are ${this.skin.jointCount}`);
     for (let i = 0; i < 4; i++) this.locals[TRANSFORM_FLOATS * joint + i] = rotation[i]!;
   }
 
-  /** Once a frame: all that depends on the pose alone. */
+  /** Once per frame: everything that depends only on the pose. */
   update(): void {
     const { address } = this, memory = this.#memory;
     memory.floats.set(this.locals, this.#words.locals >>> 2);
@@ -74,11 +74,11 @@ export class Pose {
     memory.functions.pose_update(address);
   }
 
-  /** The same from where the joints are in model space: 12 numbers each, row-major 3x4. Locals are left alone. */
+  /** The same from the joints' transforms in model space: 12 numbers each, row-major 3x4. Does not change locals. */
   updateMatrices(globals: Float32Array): void {
     const { address } = this, memory = this.#memory, count = this.skin.jointCount * MATRIX_FLOATS;
     if (globals.length !== count)
-      throw new RangeError(`${globals.length} numbers are no 12 for each of ${this.skin.jointCount} joints`);
+      throw new RangeError(`${globals.length} numbers are not 12 for each of ${this.skin.jointCount} joints`);
     const at = memory.put(globals);
     memory.floats.set(this.controls, this.#words.controls >>> 2);
     memory.functions.pose_update_matrices(address, at);
@@ -86,8 +86,8 @@ export class Pose {
   }
 
   /**
-   * What the corrective's displacements are multiplied by: a view, as update() left them. Empty where the skin has none,
-   * or has other ones for every vertex (weighted PSD).
+   * The coefficients of the corrective's displacements: a view, as update() left them. Empty if the skin has none, or
+   * has different ones for every vertex (weighted PSD).
    */
   get coefficients(): Float32Array {
     return this.address && this.#words.coefficients
@@ -95,7 +95,7 @@ export class Pose {
       : new Float32Array();
   }
 
-  /** The matrices that points at rest move by, 12 numbers each, of the joints and then of the driven ones. */
+  /** The matrices that move points at rest, 12 numbers each: the joints', then the driven joints'. */
   get matrices(): Float32Array {
     const { address } = this, memory = this.#memory;
     memory.made(memory.functions.pose_matrices(address));
@@ -103,7 +103,7 @@ export class Pose {
   }
 
   /**
-   * Deforms into your arrays, in the order of the file: those of BufferAttributes, 3 numbers a vertex; tangents have 4.
+   * Deforms into your arrays, in the file's order: such as those of BufferAttributes, 3 numbers per vertex; tangents have 4.
    */
   deform(positions: Float32Array, normals?: Float32Array | null, tangents?: Float32Array | null): void {
     const count = this.skin.vertexCount;
@@ -117,7 +117,7 @@ export class Pose {
     if (tangents) tangents.set(this.#memory.floatsAt(this.#at("tangents"), 4 * count));
   }
 
-  /** The same in slot order and without a copy; indices are renumbered once by skin.renumberIndices. */
+  /** The same in slot order and without a copy; renumber indices once with skin.renumberIndices. */
   deformSlots(wanted: { normals?: boolean; tangents?: boolean } = {}): Slots {
     const slots = this.skin.slotCount, tangents = Boolean(wanted.tangents) && this.skin.hasTangents;
     const normals = Boolean(wanted.normals) || tangents;
@@ -129,13 +129,13 @@ export class Pose {
     };
   }
 
-  /** The box around the positions that were last deformed. */
+  /** The bounding box of the last deformation. */
   get box(): Box {
     const [a, b, c, d, e, f] = this.#memory.floatsAt(this.address + poseOffset("box"), 6) as unknown as number[];
     return { low: [a!, b!, c!], high: [d!, e!, f!] };
   }
 
-  /** @internal For graphics hardware: 4 * poseStride numbers, a view; scaled: normals need matrices of their own. */
+  /** @internal For graphics hardware: 4 * poseStride numbers, a view; scaled: normals need separate matrices. */
   packed(poseStride: number): { floats: Float32Array; scaled: boolean } {
     const { address } = this, memory = this.#memory;
     const answer = memory.made(memory.functions.pose_pack(address));
@@ -154,7 +154,7 @@ export class Pose {
     memory.made(memory.functions.pose_deform(this.address, inSlots, Number(Boolean(normals)), Number(Boolean(tangents))));
   }
 
-  // An address that C may fill in later.
+  // An address that C may set later.
   #at(name: "positions" | "normals" | "tangents" | "matrices" | "packed"): number {
     return this.#memory.words[(this.#address + poseOffset(name)) >>> 2]!;
   }

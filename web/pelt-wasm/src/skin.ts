@@ -1,4 +1,4 @@
-// skin.ts: an opened skin: what it is made of, and poses of it.
+// skin.ts: an opened skin: its contents, and its poses.
 
 import {
   BLOCK, CONTROL_WORDS, DRIVEN_WORDS, JOINT_WORDS, MATRIX_FLOATS, NUMBERS_WORDS, readSkin, type SkinWords,
@@ -25,7 +25,7 @@ export interface Joint {
 export type DrivenKind = "turn" | "twist" | "bend" | "bulge" | "dent";
 const DRIVEN_KINDS: readonly DrivenKind[] = ["turn", "twist", "bend", "bulge", "dent"];
 
-/** A joint that is computed from others (pelt.h says more). Vectors are in the space of the rest mesh. */
+/** A joint computed from others (see pelt.h). Vectors are in the space of the rest mesh. */
 export interface Driven {
   name: string;
   kind: DrivenKind;
@@ -39,7 +39,7 @@ export interface Driven {
   downstream: Float32Array;
 }
 
-/** A named number beside the joints; least and most are what the skin has seen. */
+/** A named number in addition to the joints; least and most are the range in training. */
 export interface Control {
   name: string;
   rest: number;
@@ -49,9 +49,9 @@ export interface Control {
 
 export type Indices = Uint16Array | Uint32Array;
 
-/** A skin as words for graphics hardware; docs/howto-gpu.md says what they are. */
+/** A skin as words for graphics hardware; documented in docs/howto-gpu.md. */
 export interface PackedSkin {
-  /** A view of the module's memory: use it before anything else is opened */
+  /** A view of the module's memory: use it before opening anything else */
   words: Uint32Array;
   /** 20: the uniform block PeltNumbers */
   numbers: Uint32Array;
@@ -67,12 +67,12 @@ export interface PackedSkin {
 export class Skin {
   readonly vertexCount: number;
   readonly jointCount: number;
-  /** 16 for each block; vertexCount rounded up */
+  /** 16 per block; vertexCount rounded up */
   readonly slotCount: number;
   readonly coefficientCount: number;
   readonly hasCorrective: boolean;
   readonly hasTangents: boolean;
-  /** Of the mesh that it was made for; Pelt.meshHash computes one */
+  /** Of the mesh it was made for; Pelt.meshHash computes one */
   readonly meshHash: bigint | null;
   readonly joints: readonly Joint[];
   readonly driven: readonly Driven[];
@@ -115,40 +115,40 @@ export class Skin {
     this.joints.forEach((joint, j) => this.#names.has(joint.name) || this.#names.set(joint.name, j));
   }
 
-  /** What the skin says of itself, as `pelt info --json` prints it. */
+  /** The skin's description of itself, as printed by `pelt info --json`. */
   get about(): unknown {
     return JSON.parse(this.aboutText);
   }
 
-  /** @internal Where it is; throws when it was freed. */
+  /** @internal Its address; throws if it was freed. */
   get address(): number {
     if (this.#address === 0) throw new PeltError("this skin was freed", 1);
     return this.#address;
   }
 
-  // Where its parts are; the file does not move.
+  // Its words; the file does not move.
   get #live(): SkinWords {
     void this.address;
     return this.#words;
   }
 
-  /** The joint of this name, -1 when there is none; of several the first. */
+  /** The first joint of this name, -1 if there is none. */
   findJoint(name: string): number {
     return this.#names.get(name) ?? -1;
   }
 
-  /** A pose of its own for every character that is shown; all start at rest. */
+  /** Create one pose per character; all start at rest. */
   createPose(): Pose {
     const pose = new Pose(this, () => this.#poses.delete(pose));
     this.#poses.add(pose);
     return pose;
   }
 
-  /** How much a joint moves each vertex of the file; driven joints follow the others. */
+  /** How much a joint moves each vertex, in the file's order; driven joints come after the others. */
   weightsOf(joint: number): Float32Array {
     const w = this.#live, { memory } = this;
     if (!(joint >= 0 && joint < this.jointCount + this.driven.length))
-      throw new RangeError(`joint ${joint} is wanted, but there are ${this.jointCount + this.driven.length}`);
+      throw new RangeError(`joint ${joint} does not exist: there are ${this.jointCount + this.driven.length}`);
     const first = memory.wordsAt(w.blockFirst, w.blockCount + 1);
     const entries = first[w.blockCount] ?? 0;
     const joints = memory.shortsAt(w.entryJoints, entries);
@@ -162,7 +162,7 @@ export class Skin {
     return out;
   }
 
-  /** The mesh at rest in the order of the file, without a corrective's part. */
+  /** The mesh at rest in the file's order, without the corrective. */
   restPositions(): Float32Array {
     return this.#rest(this.#live.restPositions);
   }
@@ -171,24 +171,24 @@ export class Skin {
     return this.#rest(this.#live.restNormals);
   }
 
-  /** For output in slot order, once: replaces each index by the slot of its vertex. */
+  /** For output in slot order: replaces each index by its vertex's slot, once. */
   renumberIndices<T extends Indices>(indices: T): T {
     const slots = this.vertexSlots;
     if (indices instanceof Uint16Array && this.slotCount > 0x10000)
-      throw new RangeError(`${this.slotCount} slots do not fit indices of 16 bits: take a Uint32Array`);
+      throw new RangeError(`${this.slotCount} slots do not fit 16-bit indices: use a Uint32Array`);
     for (let i = 0; i < indices.length; i++) {
       const slot = slots[indices[i]!];
       if (slot === undefined)
-        throw new RangeError(`index ${indices[i]} is no vertex of this skin, which has ${this.vertexCount}`);
+        throw new RangeError(`index ${indices[i]} is not a vertex of this skin, which has ${this.vertexCount}`);
       indices[i] = slot;
     }
     return indices;
   }
 
-  /** The same for an attribute that pelt does not deform, such as texture coordinates: a copy in slot order. */
+  /** A copy in slot order of an attribute that pelt does not deform, such as texture coordinates. */
   reorderAttribute<T extends Float32Array | Uint8Array | Uint16Array | Uint32Array>(from: T, itemSize: number): T {
     if (from.length !== itemSize * this.vertexCount)
-      throw new RangeError(`${from.length} numbers are no ${itemSize} for each of ${this.vertexCount} vertices`);
+      throw new RangeError(`${from.length} numbers are not ${itemSize} for each of ${this.vertexCount} vertices`);
     const to = new (from.constructor as new (length: number) => T)(itemSize * this.slotCount);
     this.#eachSlot((vertex, slot) => {
       for (let i = 0; i < itemSize; i++) to[itemSize * slot + i] = from[itemSize * vertex + i]!;
@@ -196,12 +196,12 @@ export class Skin {
     return to;
   }
 
-  /** The slot of each vertex of the file. A view: valid until something else is opened. */
+  /** The slot of each vertex. A view: valid until anything else is opened. */
   get vertexSlots(): Uint32Array {
     return this.memory.wordsAt(this.#live.vertexSlots, this.vertexCount);
   }
 
-  /** Frees it with all poses that are left. */
+  /** Frees it with all its remaining poses. */
   free(): void {
     if (this.#address === 0) return;
     for (const pose of [...this.#poses]) pose.free();
@@ -209,7 +209,7 @@ export class Skin {
     this.#address = 0;
   }
 
-  /** Packs it for graphics hardware and hands it to whoever uploads it; the words are freed afterwards. */
+  /** Packs it for graphics hardware and passes it to the uploader; the words are freed afterwards. */
   withPacked<T>(use: (packed: PackedSkin) => T): T {
     const { address, memory } = this;
     memory.made(memory.functions.skin_pack(address));

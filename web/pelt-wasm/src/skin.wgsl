@@ -1,15 +1,15 @@
-// skin.wgsl: the equation of pelt as a compute shader for WebGPU,
+// skin.wgsl: pelt's equation as a compute shader for WebGPU,
 //
 //     v = (sum_j w_j T_j) (v0 + D),   n = normalize((sum_j w_j T_j^-T) (n0 + N))
 //
 // on the words that gpu/skin.glsl reads (docs/howto-gpu.md says what they are), one thread for each slot and character.
-// Unlike there the output is in the order of the file. These constants are put in front of it, as numbers or booleans:
+// Unlike there the output is in the order of the file. These constants are prepended, as numbers or booleans:
 //
 //     FORM       D: 0 none, 1 rows of floats, 2 rows in 16 bits, 3 weighted in floats, 4 weighted in 16 bits
 //     TURNS      N: 0 none, 1 in floats, 2 in 16 bits (forms 3 and 4: like the rows)
-//     NORMALS    normals too;  SCALED  joints may scale, normals have matrices of their own
+//     NORMALS    with normals;  SCALED  joints may scale, normals have separate matrices
 //     PHI        forms 3 and 4: 0 exponential, 1 Gaussian, 2 mixed;  PARTS  3, or 4 with a norm
-//     THREADS    of a work group
+//     THREADS    per work group
 
 struct Numbers {
     block_count: u32, character_count: u32, pose_stride: u32, distance_stride: u32,

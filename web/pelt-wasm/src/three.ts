@@ -1,4 +1,4 @@
-// three.ts: skins drawn by three.js without a copy on the processor: its materials call pelt_vertex of gpu/skin.glsl.
+// three.ts: draws skins in three.js without a copy on the processor: its materials call pelt_vertex of gpu/skin.glsl.
 
 import { deviceError, shapeOf } from "./device.js";
 import { TEXTURE_WIDTH, textureRows, vertexChunk } from "./webgl2.js";
@@ -10,7 +10,7 @@ interface ThreeTexture {
   dispose(): void;
 }
 
-/** What is used of three.js: `import * as THREE from "three"` and pass THREE. */
+/** The part of three.js that is used: `import * as THREE from "three"` and pass THREE. */
 export interface ThreeNamespace<Texture extends ThreeTexture = ThreeTexture, Attribute = unknown> {
   DataTexture: new (data: any, width: number, height: number, format: any, type: any) => Texture;
   BufferAttribute: new (array: Float32Array, itemSize: number) => Attribute;
@@ -20,20 +20,20 @@ export interface ThreeNamespace<Texture extends ThreeTexture = ThreeTexture, Att
   FloatType: unknown;
 }
 
-/** What is used of a material of three.js. */
+/** The part of a three.js material that is used. */
 export interface ThreeMaterial {
   onBeforeCompile: (shader: any, renderer: any) => void;
   customProgramCacheKey: () => string;
 }
 
 export interface ThreeOptions {
-  /** Poses that have room; instance i of an InstancedMesh has pose i. Default 1. */
+  /** Capacity in poses; instance i of an InstancedMesh has pose i. Default 1. */
   characters?: number;
 }
 
 let made = 0;
 
-/** A skin for materials of three.js (WebGLRenderer). */
+/** A skin for three.js materials (WebGLRenderer). */
 export class ThreeSkin<Texture extends ThreeTexture = ThreeTexture, Attribute = unknown> {
   /** Uniforms for a ShaderMaterial that has `chunk` in its vertex shader. */
   readonly uniforms: { pelt_skin: { value: Texture }; pelt_poses: { value: Texture } };
@@ -42,7 +42,7 @@ export class ThreeSkin<Texture extends ThreeTexture = ThreeTexture, Attribute = 
    * a ShaderMaterial: `slot` is the attribute pelt_slot, or gl_VertexID when indices were renumbered.
    */
   readonly chunk: string;
-  /** For geometry.setAttribute("pelt_slot", ...) of a geometry whose vertices are in the order of the file. */
+  /** For geometry.setAttribute("pelt_slot", ...) of a geometry in the file's vertex order. */
   readonly slots: Attribute;
   readonly #skin: Skin;
   readonly #poseStride: number;
@@ -77,16 +77,17 @@ export class ThreeSkin<Texture extends ThreeTexture = ThreeTexture, Attribute = 
     rest.free();
   }
 
-  /** Once a frame, after pose.update(): what the next picture of a character shows. */
+  /** Once per frame, after pose.update(): sets the pose for the next picture of a character. */
   upload(pose: Pose, character = 0): void {
-    if (pose.skin !== this.#skin) throw deviceError("this pose is of another skin");
+    if (pose.skin !== this.#skin) throw deviceError("this pose belongs to another skin");
     if (!(character >= 0 && character < this.#characters))
-      throw new RangeError(`character ${character} is wanted, but there is room for ${this.#characters}`);
+      throw new RangeError(`character ${character} is requested, but there is room for ${this.#characters}`);
     this.#poses.set(pose.packed(this.#poseStride).floats, 4 * this.#poseStride * character);
     this.uniforms.pelt_poses.value.needsUpdate = true;
   }
 
-  /** Makes one of three's own materials draw the skin; its geometry has the attribute pelt_slot. Returns the material. */
+  /** Makes one of three's own materials draw the skin; its geometry needs the attribute pelt_slot. Returns the
+   * material. */
   applyTo<Material extends ThreeMaterial>(material: Material): Material {
     material.onBeforeCompile = (shader: { uniforms: object; vertexShader: string }) => {
       Object.assign(shader.uniforms, this.uniforms);
@@ -101,7 +102,7 @@ export class ThreeSkin<Texture extends ThreeTexture = ThreeTexture, Attribute = 
   }
 }
 
-// Whole rows of a texture.
+// Pads to whole texture rows.
 function padded<T extends Uint32Array | Float32Array>(from: T): T {
   const to = new (from.constructor as new (length: number) => T)(4 * TEXTURE_WIDTH * textureRows(from.length / 4));
   to.set(from);
@@ -127,7 +128,7 @@ const POSITION = `vec3 transformed = pelt_position;
     vPosition = pelt_position;
 #endif`;
 
-// Position and normal come from the skin instead of from attributes.
+// Takes position and normal from the skin instead of attributes.
 function patched(shader: string, chunk: string): string {
   return shader
     .replace("void main() {", `attribute float pelt_slot;\n${chunk}\n${BEGIN}`)
@@ -136,12 +137,12 @@ function patched(shader: string, chunk: string): string {
 }
 
 /**
- * A skin that materials of three.js draw: the vertex shader deforms it, and only the pose goes to the device each frame.
+ * A skin drawn by three.js materials: the vertex shader deforms it, and only the pose is uploaded each frame.
  *
  *     const drawn = createThree(THREE, skin);
  *     geometry.setAttribute("pelt_slot", drawn.slots);
  *     const mesh = new THREE.Mesh(geometry, drawn.applyTo(new THREE.MeshStandardMaterial()));
- *     mesh.frustumCulled = false;                     // three knows the mesh at rest only
+ *     mesh.frustumCulled = false;                     // three only knows the mesh at rest
  *     drawn.upload(pose);                             // every frame
  */
 export function createThree<Texture extends ThreeTexture, Attribute>(

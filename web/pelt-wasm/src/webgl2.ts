@@ -1,12 +1,12 @@
-// webgl2.ts: skins in WebGL 2, by the vertex path of gpu/skin.glsl: textures hold the skin and the poses. deform() runs it
-// as transform feedback; `chunk` is the same function for a vertex shader of your own.
+// webgl2.ts: skins in WebGL 2, by the vertex path of gpu/skin.glsl: textures hold the skin and the poses. deform() runs
+// it with transform feedback; `chunk` is the same function for your own vertex shaders.
 
 import { deviceError, refuse, roomFor, shapeOf, type Deformed, type DeformOptions, type ShaderShape } from "./device.js";
 import type { Pose } from "./pose.js";
 import { skinGlsl } from "./shaders.js";
 import type { PackedSkin, Skin } from "./skin.js";
 
-export const TEXTURE_WIDTH = 2048; // texels; the shader counts on it
+export const TEXTURE_WIDTH = 2048; // texels; the shader relies on it
 
 const NUMBER_NAMES = [
   "block_count", "character_count", "pose_stride", "distance_stride", "at_heads", "at_joints", "at_weights", "at_rest",
@@ -49,7 +49,7 @@ void main() {
 `;
 const FRAGMENT = "#version 300 es\nprecision lowp float;\nvoid main() {}\n";
 
-// What deform() changes in the context, and puts back.
+// The context state that deform() changes and restores.
 class KeptState {
   readonly #program; readonly #array; readonly #feedback; readonly #active; readonly #discard; readonly #copy;
   readonly #textures: (WebGLTexture | null)[]; readonly #samplers: (WebGLSampler | null)[]; readonly #unpack;
@@ -91,7 +91,7 @@ class KeptState {
   }
 }
 
-// A program with the buffers that it writes to.
+// A program with its output buffers.
 interface Feedback {
   program: WebGLProgram;
   feedback: WebGLTransformFeedback;
@@ -137,7 +137,7 @@ export class WebGL2Player {
     }
   }
 
-  /** Where results are, in the order of the file, 3 floats a vertex; for attributes of your own programs. */
+  /** The results in the file's order, 3 floats per vertex; for attributes of your own programs. */
   get buffers(): { positions: WebGLBuffer; normals: WebGLBuffer | null } {
     return { positions: this.#positions, normals: this.#normals };
   }
@@ -167,7 +167,7 @@ export class WebGL2Player {
     }
   }
 
-  /** Skins and reads the result back, which waits for it. */
+  /** Skins and reads the result back, which waits for the device. */
   deform(pose: Pose, options: DeformOptions = {}): Deformed {
     const out = roomFor(this.#skin, options), normals = options.normals ?? true;
     this.run(pose, { normals });
@@ -218,7 +218,7 @@ export class WebGL2Player {
     gl.bindBuffer(gl.COPY_READ_BUFFER, buffer);
     if (typeof data === "number") gl.bufferData(gl.COPY_READ_BUFFER, data, usage);
     else gl.bufferData(gl.COPY_READ_BUFFER, data, usage);
-    gl.bindBuffer(gl.COPY_READ_BUFFER, null); // what feedback writes to must be bound nowhere else
+    gl.bindBuffer(gl.COPY_READ_BUFFER, null); // feedback buffers must not be bound anywhere else
     return buffer;
   }
 
@@ -266,10 +266,10 @@ export class WebGL2Player {
   // -- Every frame ----------------------------------------------------------------------------------------------------
 
   #checkPose(pose: Pose): void {
-    if (pose.skin !== this.#skin) throw deviceError("this pose is of another skin");
+    if (pose.skin !== this.#skin) throw deviceError("this pose belongs to another skin");
   }
 
-  // Whole rows of the bound texture, and the part of a row that is left.
+  // Whole rows of the bound texture, and the remaining partial row.
   #put(data: Uint32Array | Float32Array, format: number, type: number): void {
     const gl = this.#gl, texels = data.length / 4, rows = Math.floor(texels / TEXTURE_WIDTH), rest = texels % TEXTURE_WIDTH;
     if (rows) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, TEXTURE_WIDTH, rows, format, type, data, 0);
@@ -288,13 +288,13 @@ export class WebGL2Player {
     if (code === gl.NO_ERROR) return;
     if (code === gl.CONTEXT_LOST_WEBGL || gl.isContextLost())
       throw deviceError(`the WebGL context was lost before ${doing}: make a new one and start again`);
-    if (code === gl.OUT_OF_MEMORY) throw deviceError(`the graphics device has not enough memory for ${doing}`);
+    if (code === gl.OUT_OF_MEMORY) throw deviceError(`the graphics device does not have enough memory for ${doing}`);
     throw deviceError(`WebGL reports error 0x${code.toString(16)} for ${doing}`);
   }
 }
 
 /**
- * A skin in a WebGL 2 context. What the context's limits have no room for is refused with the limit's name and number.
+ * A skin in a WebGL 2 context. What exceeds the context's limits is refused with the limit's name and number.
  */
 export function createWebGL2(skin: Skin, gl: WebGL2RenderingContext): WebGL2Player {
   return new WebGL2Player(skin, gl);

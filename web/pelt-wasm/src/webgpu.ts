@@ -9,24 +9,24 @@ import { skinWgsl } from "./shaders.js";
 import type { PackedSkin, Skin } from "./skin.js";
 
 const THREADS = 64;
-const CHARACTER_COUNT = 1; // among the numbers
+const CHARACTER_COUNT = 1; // index among the numbers
 
 export interface WebGPUOptions {
-  /** That are skinned at a time; default 1 */
+  /** Skinned at the same time; default 1 */
   characters?: number;
 }
 
-/** A device of its own, with room for large skins as far as the adapter has it. */
+/** A new device, with limits for large skins as far as the adapter allows. */
 async function ownDevice(): Promise<GPUDevice> {
   const gpu = (globalThis.navigator as Navigator | undefined)?.gpu;
-  if (!gpu) throw deviceError("there is no WebGPU here: take createWebGL2, or pose.deform");
+  if (!gpu) throw deviceError("there is no WebGPU here: use createWebGL2, or pose.deform");
   const adapter = await gpu.requestAdapter();
-  if (!adapter) throw deviceError("WebGPU finds no graphics device here: take createWebGL2, or pose.deform");
+  if (!adapter) throw deviceError("WebGPU finds no graphics device here: use createWebGL2, or pose.deform");
   const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
   return adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
 }
 
-// The same for skins of one kind, so that devices compile once.
+// The same for skins of the same kind, so that devices compile once.
 function constants(shape: ShaderShape, normals: boolean, scaled: boolean): string {
   const numbers = { FORM: shape.form, TURNS: shape.turns, PHI: shape.phi, PARTS: shape.parts, THREADS };
   const lines = Object.entries(numbers).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`);
@@ -34,7 +34,7 @@ function constants(shape: ShaderShape, normals: boolean, scaled: boolean): strin
 }
 
 export class WebGPUPlayer {
-  /** Results in the order of the file, 3 floats a vertex, character after character: vertex and storage buffers. */
+  /** Results in the file's order, 3 floats per vertex, character after character: vertex and storage buffers. */
   readonly buffers: { positions: WebGPUBuffer; normals: WebGPUBuffer };
   readonly characters: number;
   readonly #skin: Skin;
@@ -81,15 +81,15 @@ export class WebGPUPlayer {
     });
   }
 
-  /** Skins characters 0, 1, ... and leaves the result in `buffers`; resolves when the work is handed to the device. */
+  /** Skins characters 0, 1, ... and leaves the result in `buffers`; resolves when the work is submitted. */
   async run(poses: Pose | readonly Pose[], options: { normals?: boolean } = {}): Promise<void> {
     const list = Array.isArray(poses) ? (poses as readonly Pose[]) : [poses as Pose], normals = options.normals ?? true;
     if (list.length > this.characters)
-      throw new RangeError(`${list.length} characters are wanted, but there is room for ${this.characters}`);
+      throw new RangeError(`${list.length} characters are requested, but there is room for ${this.characters}`);
     this.#checkLost();
     let anyScales = false;
     list.forEach((pose, c) => {
-      if (pose.skin !== this.#skin) throw deviceError("this pose is of another skin");
+      if (pose.skin !== this.#skin) throw deviceError("this pose belongs to another skin");
       const { floats, scaled } = pose.packed(this.#poseStride);
       anyScales ||= scaled;
       this.device.queue.writeBuffer(this.#inputs.poses, 16 * this.#poseStride * c, floats as Float32Array<ArrayBuffer>);
@@ -130,7 +130,7 @@ export class WebGPUPlayer {
       await staging.mapAsync(GPUMapMode.READ, 0, parts * size);
     } catch (error) {
       this.#checkLost();
-      throw deviceError(`WebGPU does not hand over the result: ${(error as Error).message}`);
+      throw deviceError(`WebGPU does not return the result: ${(error as Error).message}`);
     }
     const floats = new Float32Array(staging.getMappedRange(0, parts * size));
     out.positions.set(floats.subarray(0, size / 4));
@@ -138,7 +138,7 @@ export class WebGPUPlayer {
     staging.unmap();
   }
 
-  /** Frees what is on the device, and the device when it was made here. */
+  /** Frees everything on the device, and the device if it was created here. */
   free(): void {
     [...Object.values(this.#inputs), ...Object.values(this.buffers), this.#staging].forEach((buffer) => buffer?.destroy());
     if (this.#ownsDevice) this.device.destroy();
@@ -192,8 +192,8 @@ function slotVertices(skin: Skin): Uint32Array {
 }
 
 /**
- * A skin on a WebGPU device: the one that is given, or one of its own. What the device's limits have no room for is
- * refused with the limit's name and number.
+ * A skin on a WebGPU device: the given one, or a new one. What exceeds the device's limits is refused with the limit's
+ * name and number.
  */
 export async function createWebGPU(skin: Skin, device?: WebGPUDevice | null, options: WebGPUOptions = {}): Promise<WebGPUPlayer> {
   const used = device ?? (await ownDevice());
@@ -206,7 +206,7 @@ export async function createWebGPU(skin: Skin, device?: WebGPUDevice | null, opt
     failure = error;
   }
   const validation = await used.popErrorScope(), memory = await used.popErrorScope();
-  if (memory) failure ??= deviceError("the graphics device has not enough memory for the skin");
+  if (memory) failure ??= deviceError("the graphics device does not have enough memory for the skin");
   if (validation) failure ??= deviceError(`WebGPU refuses the skin: ${validation.message}`);
   if (player && failure === null) return player;
   player?.free();

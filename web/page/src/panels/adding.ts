@@ -1,9 +1,9 @@
-// adding.ts: displacements of the rest pose, added to a posed skin by hand:  v += (sum_j w_j T_j) sum_k a_k u_k,  as the
+// adding.ts: displacements in the rest pose, added to a posed skin by hand: v += (sum_j w_j T_j) sum_k a_k u_k, as the
 // run time adds those of the corrective.
 
 import type { Pose, Skin } from 'pelt-wasm';
 
-/** Who moves which vertex, and how much. Made once for a skin: weightsOf looks at all vertices for each joint. */
+/** The influences of each vertex. Computed once per skin: weightsOf scans all vertices for each joint. */
 interface Influences {
   first: Uint32Array; // [vertex + 1]
   joints: Uint16Array;
@@ -52,7 +52,7 @@ export class Adding {
     this.amounts.clear();
   }
 
-  /** To positions that the pose was deformed to. */
+  /** Adds to the deformed positions of the pose. */
   apply(pose: Pose, positions: Float32Array): void {
     const { matrices } = pose;
     const { first, joints, weights } = this.influences;

@@ -1,5 +1,5 @@
-// bars.ts: the coefficients of a pose as bars, each against what the training reached: the pale part is that range, the
-// bar turns to another colour where it leaves it. One canvas, because there can be a thousand.
+// bars.ts: the coefficients of a pose as bars against their training ranges: the pale part is that range, and a bar
+// changes colour beyond it. One canvas, because there can be a thousand.
 
 import { el } from '../dom';
 import { onTheme } from '../theme';
@@ -82,7 +82,7 @@ export class Bars {
     const each = width / Math.max(values.length, 1);
     const thick = Math.max(each - (each > 4 * ratio ? ratio : 0), 0.5);
     for (let i = 0; i < values.length; i++) {
-      // Every coefficient has a scale of its own: its range in training fills two thirds of half the height.
+      // Every coefficient has its own scale: its training range fills two thirds of half the height.
       const most = ranges ? Math.max(Math.abs(ranges.least[i]), Math.abs(ranges.most[i])) : Math.abs(values[i]);
       const y = (value: number) => height / 2 - (most > 0 ? Math.max(-1, Math.min(1, value / (1.5 * most))) : 0) * (height / 2);
       if (ranges) {

@@ -1,5 +1,5 @@
-// driven.ts: driven joints in the scene: the frame of each, as the pose turns and scales it, and a line to the joint that
-// drives it.
+// driven.ts: driven joints in the scene: the frame of each, as rotated and scaled by the pose, and a line to its
+// driver.
 
 import * as THREE from 'three';
 import type { App } from '../app';
@@ -8,7 +8,7 @@ import type { Picking } from './picking';
 const AXES = [[1, 0.35, 0.35], [0.45, 0.95, 0.45], [0.45, 0.62, 1]];
 
 export class DrivenFrames {
-  on = true; // the user wants them
+  on = true; // enabled by the user
   picked = -1;
   private readonly lines: THREE.LineSegments;
   private shown = false;

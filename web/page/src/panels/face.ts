@@ -1,6 +1,6 @@
-// face.ts: key points at work (Meyer & Anderson 2007): where they are on the face, and at which frames of a clip the rest
-// could be made from them (hit), not (miss), or in part. The strip under the timeline is coloured by that; a press on it
-// goes there.
+// face.ts: key points at work (Meyer & Anderson 2007): where they are on the face, and in which frames of a clip the
+// rest could be reconstructed from them (hit), not at all (miss), or in part. The strip under the timeline is coloured
+// accordingly; clicking it goes to that frame.
 
 import * as THREE from 'three';
 import type { App, Panel } from '../app';
@@ -18,13 +18,13 @@ export interface Verdicts {
 }
 
 export const VERDICTS: Record<Verdict, { colour: string; text: string }> = {
-  hit: { colour: '--hit', text: 'made from the key points alone' },
-  part: { colour: '--part', text: 'parts of the face made from the key points' },
-  blend: { colour: '--blend', text: 'between what the key points give and the slow rig' },
-  miss: { colour: '--miss', text: 'like nothing in training: the slow rig is asked' },
+  hit: { colour: '--hit', text: 'reconstructed from the key points alone' },
+  part: { colour: '--part', text: 'parts of the face reconstructed from the key points' },
+  blend: { colour: '--blend', text: 'a blend of the key points and the slow rig' },
+  miss: { colour: '--miss', text: 'unlike anything in training: the slow rig is used' },
 };
 
-/** A disc with a dark rim, so that it is seen on light and dark skin. */
+/** A disc with a dark rim, visible on light and dark skin. */
 function disc(): THREE.Texture {
   const canvas = el('canvas', { width: 32, height: 32 });
   const pen = canvas.getContext('2d')!;
@@ -100,7 +100,7 @@ class Face {
     const clip = box?.clips[this.app.store.get().clip];
     this.verdicts = null;
     this.strip.remove();
-    this.note.textContent = !box ? 'There are no key points here.' : `${box.keys.length} key points stand for ${box.points ?? 'all'} points${clip ? '' : '; there is no clip to judge them on'}.`;
+    this.note.textContent = !box ? 'There are no key points here.' : `${box.keys.length} key points replace ${box.points ?? 'all'} points${clip ? '' : '; there is no clip to test them on'}.`;
     if (clip?.verdicts) {
       try {
         const verdicts = await this.app.data.json<Verdicts>(clip.verdicts);

@@ -1,5 +1,5 @@
-// fit.ts: fit a skin from the page: a bundle is dropped, clips and a method are chosen, and the server does what `pelt fit`
-// does with the same words.
+// fit.ts: fits a skin from the page: drop a bundle, choose clips and a method, and the server does what `pelt fit` does
+// with the same arguments.
 
 import type { App, Panel } from '../app';
 import { numbered } from '../data';
@@ -40,7 +40,7 @@ class Fitting {
   private readonly foot: HTMLElement;
   private readonly nameField: HTMLInputElement;
   private character: Character | null = null;
-  private index = -1; // of the character, as the server counts
+  private index = -1; // the server's index of the character
   private job = -1;
 
   constructor(element: HTMLElement, private readonly app: App) {
@@ -75,7 +75,7 @@ class Fitting {
     if (!this.suits) this.say('Fitting needs the server: run `pelt view BUNDLE` instead of opening an export.', 'quiet');
     this.drop.hidden = !this.suits;
     this.press.hidden = this.rest.hidden = !this.suits || !character?.file || !character.clips.length;
-    const again = subject?.index === this.index && character?.file === this.character?.file; // the list was read again
+    const again = subject?.index === this.index && character?.file === this.character?.file; // the list was reloaded
     this.character = character;
     this.index = subject?.index ?? -1;
     if (again) return;
@@ -148,10 +148,10 @@ class Fitting {
   private async copy(): Promise<void> {
     try {
       await navigator.clipboard.writeText(this.command.textContent ?? '');
-      this.app.say('The command line is in the clipboard.');
+      this.app.say('The command line was copied to the clipboard.');
     } catch {
       getSelection()?.selectAllChildren(this.command);
-      this.app.say('The browser keeps the clipboard closed: the command line is selected, copy it.');
+      this.app.say('The browser blocks the clipboard: the command line is selected, copy it.');
     }
   }
 
@@ -192,7 +192,7 @@ class Fitting {
     for (let pause = 60; ; pause = Math.min(pause * 1.3, 500)) {
       const job = await this.app.data.json<Job>(`api/job/${number}`);
       this.bar.value = Number.isFinite(job.share) ? job.share : 0;
-      this.doing.textContent = `${job.text || 'begins'} · ${Math.round(100 * (job.share || 0))}%`;
+      this.doing.textContent = `${job.text || 'starting'} · ${Math.round(100 * (job.share || 0))}%`;
       if (job.state === 'failed') throw new Error(job.error?.text ?? 'The fit failed.');
       if (job.state === 'cancelled') return void this.app.say('The fit was cancelled.');
       if (job.state === 'done') return this.finish(job);
@@ -209,7 +209,7 @@ class Fitting {
     }
   }
 
-  /** The result is a tab; what it is worth on the test clips stands here. */
+  /** Shows the result as a tab, and its error on the test clips here. */
   private async finish(job: Job): Promise<void> {
     await this.app.refresh();
     const at = this.app.subjects().findIndex((subject) => subject.kind === 'character' && subject.index === job.character);
@@ -245,7 +245,7 @@ class Fitting {
 
   // -- Files --------------------------------------------------------------------------------------------------------
 
-  /** Caches first; the last file opens the bundle, and that is the scene. */
+  /** Sends caches first; the last file, the scene, opens the bundle. */
   async send(files: File[]): Promise<void> {
     if (!files.length) return;
     const isScene = (file: File) => /\.(glb|gltf)$/i.test(file.name);
@@ -254,7 +254,7 @@ class Fitting {
     this.bar.hidden = false;
     try {
       for (const [i, file] of ordered.entries()) {
-        this.doing.textContent = `sends ${file.name}`;
+        this.doing.textContent = `sending ${file.name}`;
         this.bar.value = i / ordered.length;
         const last = i === ordered.length - 1;
         const answer = await this.app.data.post<Opened>(`api/bundle?name=${encodeURIComponent(file.name)}${last ? '&open=1' : ''}`, file);
@@ -285,7 +285,7 @@ export const fit: Panel = {
 
 let opened: Fitting | null = null;
 
-/** Files may be dropped anywhere: people drop where they look. */
+/** Accepts files anywhere on the page: people drop where they look. */
 export function takeDrops(app: App): void {
   const suits = () => app.server && app.can.fit;
   addEventListener('dragover', (event) => {

@@ -1,5 +1,5 @@
-// fit_words.ts: the options of `pelt fit` as a form, and the form as words of the command line. Who uses what is said here
-// only to leave out of the form what cannot matter; what makes sense the library knows, and says.
+// fit_words.ts: the options of `pelt fit` as a form, and the form as words of the command line. The lists of users here
+// only hide options that cannot matter; validation is up to the library.
 
 export interface Option {
   flag: string;
@@ -26,27 +26,27 @@ export const CORRECTIVES = ['none', ...ANY_CORRECTIVE];
 export const OPTIONS: Option[] = [
   { flag: 'influences', text: 'most joints per vertex', kind: 'number' },
   { flag: 'rest', text: 'rest positions', kind: 'choice', choices: ['keep', 'refit'], blends: ['fit', 'joints'] },
-  { flag: 'smooth', text: 'what differences of the error across the mesh cost', kind: 'number', blends: ['fit', 'joints'] },
+  { flag: 'smooth', text: 'penalty on error differences across the mesh', kind: 'number', blends: ['fit', 'joints'] },
   { flag: 'drop-joints', text: 'joints that no vertex may follow', kind: 'names', blends: ['fit', 'joints'] },
   { flag: 'prune', text: 'drops weights below this', kind: 'number', blends: ['fit'] },
   { flag: 'lock-joints', text: 'joints that keep the file’s weights', kind: 'names', blends: ['fit'] },
   { flag: 'influence-choice', text: 'how a vertex chooses its joints', kind: 'choice', choices: ['greedy', 'rigidity'], blends: ['joints'] },
-  { flag: 'ridge', text: 'what a squared weight costs', kind: 'number', blends: ['joints'] },
-  { flag: 'normal-scale', text: 'how much normals count', kind: 'number', blends: ['joints'] },
-  { flag: 'per-vertex', text: 'displacements of a vertex', kind: 'number', correctives: ['kernel', 'eigen'] },
-  { flag: 'family', text: 'what coefficients are made of', kind: 'choice', choices: ['kernel', 'arc', 'features'], correctives: ['kernel'] },
-  { flag: 'per-joint', text: 'displacements of a joint', kind: 'number', correctives: ['eigen'] },
+  { flag: 'ridge', text: 'penalty on squared weights', kind: 'number', blends: ['joints'] },
+  { flag: 'normal-scale', text: 'weight of normals', kind: 'number', blends: ['joints'] },
+  { flag: 'per-vertex', text: 'displacements per vertex', kind: 'number', correctives: ['kernel', 'eigen'] },
+  { flag: 'family', text: 'what computes the coefficients', kind: 'choice', choices: ['kernel', 'arc', 'features'], correctives: ['kernel'] },
+  { flag: 'per-joint', text: 'displacements per joint', kind: 'number', correctives: ['eigen'] },
   { flag: 'sweeps-only', text: 'only examples that move one joint alone', kind: 'switch', correctives: ['eigen'] },
   { flag: 'poses', text: 'keep the most important poses', kind: 'number', correctives: ['psd', 'wpsd'] },
   { flag: 'rbf', text: 'function of the pose distance', kind: 'choice', choices: ['mixed', 'gaussian', 'exp'], correctives: ['psd', 'wpsd'] },
-  { flag: 'no-norm', text: 'functions are not divided by their sum', kind: 'switch', correctives: ['psd', 'wpsd'] },
+  { flag: 'no-norm', text: 'do not divide the functions by their sum', kind: 'switch', correctives: ['psd', 'wpsd'] },
   { flag: 'principal-joints', text: 'most joints in a pose distance', kind: 'number', correctives: ['wpsd'] },
-  { flag: 'distance-weights', text: 'by what joints count', kind: 'choice', choices: ['driving', 'blend'], correctives: ['wpsd'] },
-  { flag: 'displacements', text: 'bits of their numbers', kind: 'choice', choices: ['16', '32'], correctives: ANY_CORRECTIVE },
-  { flag: 'plain-normals', text: 'normals as the blend turns them', kind: 'switch', correctives: ANY_CORRECTIVE },
+  { flag: 'distance-weights', text: 'how joints are weighted', kind: 'choice', choices: ['driving', 'blend'], correctives: ['wpsd'] },
+  { flag: 'displacements', text: 'bits per stored number', kind: 'choice', choices: ['16', '32'], correctives: ANY_CORRECTIVE },
+  { flag: 'plain-normals', text: 'leave normals to the blend', kind: 'switch', correctives: ANY_CORRECTIVE },
   { flag: 'every', text: 'train on every N-th frame only', kind: 'number' },
   { flag: 'mirror', text: 'train on mirror images too', kind: 'choice', choices: ['x', 'y', 'z'] },
-  { flag: 'holdout', text: 'share of the examples left out to measure on', kind: 'number' },
+  { flag: 'holdout', text: 'fraction of the examples held out for measuring', kind: 'number' },
 ];
 
 export interface Form {
@@ -65,7 +65,7 @@ export function isUsed(option: Option, form: Form): boolean {
   return !!option.blends?.includes(blend) || !!option.correctives?.includes(corrective);
 }
 
-/** Words as a shell would split them: by spaces, but for those in quotes. */
+/** Splits text into words like a shell: at spaces, except within quotes. */
 export function splitWords(text: string): string[] {
   return [...text.matchAll(/(?:[^\s"']|"[^"]*"|'[^']*')+/g)].map(([word]) => word.replace(/"([^"]*)"|'([^']*)'/g, '$1$2'));
 }

@@ -8,7 +8,7 @@ import { fit, takeDrops } from './fit';
 
 export const panels: Panel[] = [numbers, pull, inside, face, light, fit];
 
-// What panels do before they are opened: a scene of light and a face have panels of their own, and files may be dropped
+// What panels do before they are opened: light scenes and faces open their own panels, and files may be dropped
 // anywhere.
 export function beginPanels(app: App): void {
   app.on('subject', ({ kind }) => { if (kind !== 'character') app.store.set({ panel: kind }); });

@@ -1,5 +1,5 @@
-// inside.ts: what a skin is made of: the weights of a joint, joint supports and eigendisplacements (EigenSkin, figures 3
-// and 5), driven joints (Mohr & Gleicher), and the coefficients that a pose becomes.
+// inside.ts: what a skin consists of: the weights of a joint, joint supports and eigendisplacements (EigenSkin, figures
+// 3 and 5), driven joints (Mohr & Gleicher), and the coefficients of a pose.
 
 import type { App, Panel } from '../app';
 import type { Pose, Skin } from 'pelt-wasm';
@@ -34,9 +34,9 @@ interface InsideData {
 
 type Paint = 'nothing' | 'weights' | 'support' | 'supports' | 'shape';
 
-const MOST_SLIDERS = 24; // of one support: more are no use to a person
+const MOST_SLIDERS = 24; // per support: nobody needs more
 
-/** The least and the most of every coefficient over frames of the training clips, at most 300 of them. */
+/** The range of every coefficient over frames of the training clips, at most 300 of them. */
 async function coefficientRanges(app: App, character: Character, skin: Skin): Promise<Ranges | null> {
   const { clips } = trainingClips(character, app.store.get().skin);
   const frames = clips.reduce((sum, clip) => sum + clip.frames, 0);
@@ -88,11 +88,11 @@ class Inside {
   private paint: Paint = 'nothing';
   private data: InsideData | null = null;
   private support = -1;
-  private shape = -1; // coefficient whose displacement is painted
-  private driven = -1; // driven joint whose weights are painted instead of the picked joint's
+  private shape = -1; // the coefficient whose displacement is painted
+  private driven = -1; // the driven joint whose weights are painted instead of the picked joint's
   private ranges: Ranges | null = null;
   private adding: Adding | null = null;
-  private turn = 0; // what is asked for now; answers to older questions are dropped
+  private turn = 0; // the latest request; answers to older ones are dropped
 
   constructor(element: HTMLElement, private readonly app: App) {
     this.picking = pickingOf(app);
@@ -102,7 +102,7 @@ class Inside {
       { value: 'nothing', label: 'Nothing', title: 'The skin as it is' },
       { value: 'weights', label: 'Weights', title: 'How much the picked joint moves each vertex' },
       { value: 'support', label: 'Support', title: 'Where the chosen joint displaces the skin (EigenSkin, figure 3)' },
-      { value: 'supports', label: 'All', title: 'All supports, each in a colour of its own' },
+      { value: 'supports', label: 'All', title: 'All supports, each in its own colour' },
       { value: 'shape', label: 'RGB', title: 'A displacement, x y z as red green blue (EigenSkin, figure 5)' },
     ], () => this.paint, (paint) => this.setPaint(paint));
     this.drawDriven = toggle('Draw their frames', () => this.frames.on, (on) => { this.frames.set(on && this.open); this.frames.on = on; });
@@ -128,7 +128,7 @@ class Inside {
     else this.leave();
   }
 
-  /** Nothing of the panel stays on the skin when it is closed. */
+  /** Removes everything of the panel from the skin. */
   private leave(): void {
     this.app.stage.paint(null);
     if (this.adding && !this.adding.empty) {
@@ -138,7 +138,7 @@ class Inside {
     }
   }
 
-  // -- What there is ------------------------------------------------------------------------------------------------
+  // -- Contents ------------------------------------------------------------------------------------------------
 
   private character(): Character | null {
     const subject = this.app.subject();
@@ -223,14 +223,14 @@ class Inside {
     if (!this.data?.supports.length) return none('This skin has no supports.');
     if (paint === 'supports') {
       const all = await Promise.all(this.data.supports.map((one) => this.app.data.floats(one.weights)));
-      return { colours: supportColours(all, skin.vertexCount), words: `${all.length} supports, each in a colour of its own`, ramp: '' };
+      return { colours: supportColours(all, skin.vertexCount), words: `${all.length} supports, each in its own colour`, ramp: '' };
     }
     if (!support) return none('Choose a support below.');
     if (paint === 'support') {
       const weights = await this.app.data.floats(support.weights);
       return { colours: weightColours(weights), words: `${support.name} displaces ${support.points} points; 1 is its largest displacement`, ramp: 'plain' };
     }
-    if (this.shape < 0 || !this.data.displacements) return none('Every vertex has coefficients of its own here: there is no displacement to paint.');
+    if (this.shape < 0 || !this.data.displacements) return none('Every vertex has its own coefficients here: there is no displacement to paint.');
     const shape = await this.app.data.floats(numbered(this.data.displacements, this.shape));
     return { colours: displacementColours(shape), words: `displacement ${support.coefficients.indexOf(this.shape) + 1} of ${support.name}: x y z are red green blue, grey is none`, ramp: '' };
   }
@@ -322,7 +322,7 @@ class Inside {
   private showDriven(): void {
     const skin = this.app.skin();
     const driven = skin?.driven ?? [];
-    this.drivenNote.replaceChildren(...(!skin ? [] : driven.length ? [`${driven.length} joints that the pose computes from others`] : ['This skin has none; ', el('code', {}, '--blend joints'), ' makes them.']));
+    this.drivenNote.replaceChildren(...(!skin ? [] : driven.length ? [`${driven.length} joints computed from others`] : ['This skin has none; ', el('code', {}, '--blend joints'), ' makes them.']));
     this.drawDriven.row.hidden = !driven.length;
     this.drivenList.replaceChildren(...driven.map((one, i) => {
       const item = el('button', { type: 'button', className: 'driven', on: { click: () => this.pickDriven(i) } },
@@ -333,7 +333,7 @@ class Inside {
     }));
   }
 
-  /** Its driver is picked, its frame stands out, and its weights are painted. */
+  /** Picks its driver, highlights its frame and paints its weights. */
   private pickDriven(index: number): void {
     const skin = this.app.skin();
     if (!skin) return;

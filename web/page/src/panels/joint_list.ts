@@ -1,5 +1,5 @@
-// joint_list.ts: all joints by name, as deep as they lie in the skeleton; a field narrows them down. One tab stop, arrows
-// go up and down, as list boxes do.
+// joint_list.ts: all joints by name, indented by depth in the skeleton, with a search field. One tab stop; arrow keys
+// move up and down, as in list boxes.
 
 import { el } from '../dom';
 import type { Joint } from '../show';
@@ -48,7 +48,7 @@ export class JointList {
     this.mark();
   }
 
-  /** Which is picked, and which are turned further than they were seen. */
+  /** Marks the picked joint, and those rotated beyond their training range. */
   mark(): void {
     this.items.forEach((item, j) => {
       item.setAttribute('aria-selected', String(j === this.picking.joint));
@@ -63,7 +63,7 @@ export class JointList {
     }
   }
 
-  /** In the list alone: the page stays where it is. */
+  /** Scrolls the list only, not the page. */
   private reveal(item: HTMLElement): void {
     const top = item.offsetTop - this.list.offsetTop;
     if (top < this.list.scrollTop) this.list.scrollTop = top;

@@ -1,7 +1,7 @@
-// light.ts: move the light of a scene and see it relit from a few key points (Meyer & Anderson 2007, section 8).
+// light.ts: moves the light of a scene and relights it from a few key points (Meyer & Anderson 2007, section 8).
 //
-// Every place of the light is one question to the server; while one is under way only the last place is kept, so the
-// picture follows the hand as fast as answers come. Coarse while it moves, finer when it rests.
+// Every position of the light is a request to the server; while one is pending only the latest position is kept, so the
+// picture follows the pointer as fast as answers arrive. Coarse while moving, finer at rest.
 
 import type { App, Panel } from '../app';
 import { el, section, toggle } from '../dom';
@@ -17,8 +17,8 @@ const RESTING = 256;
 const VERDICTS = ['hit', 'blend', 'miss'] as const;
 const MEANS = {
   hit: 'The key points explain this light.',
-  blend: 'Between: key points and a full gather are mixed.',
-  miss: 'Like no light of the training: all points are gathered.',
+  blend: 'In between: key points and a full gather are blended.',
+  miss: 'Unlike any training light: all points are gathered.',
 };
 
 interface Answer { width: number; height: number; verdict: number; misfit: number; milliseconds: number; pixels: Uint8Array }
@@ -27,7 +27,7 @@ export function readAnswer(bytes: ArrayBuffer): Answer {
   const view = new DataView(bytes);
   const width = bytes.byteLength >= 20 ? view.getUint32(0, true) : 0;
   const height = width ? view.getUint32(4, true) : 0;
-  if (!width || bytes.byteLength !== 20 + 3 * width * height) throw new Error('The picture that came is not whole.');
+  if (!width || bytes.byteLength !== 20 + 3 * width * height) throw new Error('The picture received is incomplete.');
   return { width, height, verdict: view.getUint32(8, true), misfit: view.getFloat32(12, true), milliseconds: view.getFloat32(16, true), pixels: new Uint8Array(bytes, 20) };
 }
 
@@ -41,7 +41,7 @@ function put(canvas: HTMLCanvasElement, { width, height, pixels }: Answer): void
 
 const dot = (a: number[], b: number[]) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 
-/** A place of the scene on the picture, 0 to 1 from the top left; null: behind the camera. */
+/** Projects a point of the scene to the picture, 0 to 1 from the top left; null: behind the camera. */
 export function project(camera: Camera, aspect: number, place: number[]): [number, number] | null {
   const d = place.map((x, i) => x - camera.eye[i]);
   const depth = -dot(d, camera.axes[2]);
@@ -50,7 +50,7 @@ export function project(camera: Camera, aspect: number, place: number[]): [numbe
   return [(1 + dot(d, camera.axes[0]) / (scale * aspect)) / 2, (1 - dot(d, camera.axes[1]) / scale) / 2];
 }
 
-/** The place under a point of the picture in the plane where coordinate `axis` is `at`; null: the ray does not meet it. */
+/** The point under a pixel in the plane where coordinate `axis` is `at`; null: the ray does not hit it. */
 export function unproject(camera: Camera, aspect: number, point: [number, number], axis: number, at: number): number[] | null {
   const tall = Math.tan(camera.field_of_view / 2);
   const across = (2 * point[0] - 1) * tall * aspect;
@@ -77,17 +77,17 @@ class Light {
   private readonly keysRow: HTMLElement;
   private readonly fullRow: HTMLElement;
   private box: Box | null = null;
-  private index = -1; // of the box, as the server counts
+  private index = -1; // the server's index of the box
   private at = [0, 0, 0];
   private showKeys = true;
   private wantFull = false;
-  private asked = false; // a question is under way
-  private wanted: number | null = null; // paths per key of the next question; null: none
-  private gathers = false; // all points come next: any other question would end that one
+  private asked = false; // a request is pending
+  private wanted: number | null = null; // paths per key of the next request; null: none
+  private gathers = false; // a full gather comes next: any other request would cancel it
   private settle = 0;
   private fullEnds: AbortController | null = null;
-  private readonly answers: number[] = []; // when the last ones came
-  private failed = ''; // what was said last
+  private readonly answers: number[] = []; // times of the latest ones
+  private failed = ''; // the last message shown
 
   constructor(element: HTMLElement, private readonly app: App) {
     this.handle = el('button', { type: 'button', className: 'light-handle', title: 'Drag the light; with Shift up and down. Arrow keys, Page Up and Page Down move it too.', aria: { label: 'the light' } });
@@ -98,7 +98,7 @@ class Light {
       el('figure', { className: 'relit-figure' }, frame, el('figcaption', {}, el('b', {}, 'From key points'), this.badge, this.speed)), this.fullFigure);
     this.sliders = [0, 1, 2].map((i) => rangeSlider(['x', 'y', 'z'][i], '', 0.01, { least: -1e6, most: 1e6 }, (value) => { this.at[i] = value; this.moved(); }));
     this.keysRow = toggle('Show the key points', () => this.showKeys, (on) => { this.showKeys = on; this.mark(); }).row;
-    const full = toggle('Full gather beside it', () => this.wantFull, (on) => { this.wantFull = on; this.fullFigure.hidden = !on; if (on && !this.asked) void this.gather(); else if (on) this.gathers = true; else this.fullEnds?.abort(); }, 'All points are gathered when the light rests');
+    const full = toggle('Full gather next to it', () => this.wantFull, (on) => { this.wantFull = on; this.fullFigure.hidden = !on; if (on && !this.asked) void this.gather(); else if (on) this.gathers = true; else this.fullEnds?.abort(); }, 'All points are gathered when the light rests');
     this.fullRow = full.row;
     element.classList.add('light');
     element.append(this.note, section('Light', ...this.sliders.map((slider) => slider.row)),
@@ -139,7 +139,7 @@ class Light {
     this.mark();
   }
 
-  /** Where the light may go: in the scene; without word of that, where the training lights were. */
+  /** The range of the light: the scene; if unknown, that of the training lights. */
   private reach(): { low: number[]; high: number[] } {
     const { extent, light } = this.box!;
     if (!extent) return { low: light.least, high: light.most };
@@ -147,7 +147,7 @@ class Light {
     return { low: extent.low.map((x, i) => x + inset[i]), high: extent.high.map((x, i) => x - inset[i]) };
   }
 
-  // -- The hand -----------------------------------------------------------------------------------------------------
+  // -- Dragging -----------------------------------------------------------------------------------------------------
 
   private moved(): void {
     const { low, high } = this.reach();
@@ -164,7 +164,7 @@ class Light {
     }, 250);
   }
 
-  /** The axis across the training plane, which Shift moves along: the light's height, mostly. */
+  /** The axis perpendicular to the training plane, along which Shift moves: mostly the light's height. */
   private across(): number {
     const { least, most } = this.box!.light;
     const sizes = most.map((x, i) => x - least[i]);
@@ -178,7 +178,7 @@ class Light {
       const rect = this.picture.getBoundingClientRect();
       const point: [number, number] = [(event.clientX - rect.left) / rect.width, (event.clientY - rect.top) / rect.height];
       const across = this.across();
-      // Along the training plane; with Shift in the plane that faces the camera, where only the height is taken.
+      // Along the training plane; with Shift, in the plane facing the camera, using only the height.
       const facing = [0, 1, 2].reduce((best, i) => (Math.abs(camera.axes[2][i]) > Math.abs(camera.axes[2][best]) ? i : best), 0);
       const place = event.shiftKey ? unproject(camera, width / height, point, facing, this.at[facing]) : unproject(camera, width / height, point, across, this.at[across]);
       if (event.shiftKey && place) this.at[across] = place[across];
@@ -208,12 +208,12 @@ class Light {
     });
   }
 
-  /** Which way along an axis is left in the picture. */
+  /** The direction along an axis that points left in the picture. */
   private towards(axis: number): number {
     return (this.box?.camera?.axes[0][axis] ?? 1) > 0 ? -1 : 1;
   }
 
-  // -- Questions and answers ----------------------------------------------------------------------------------------
+  // -- Requests and answers ----------------------------------------------------------------------------------------
 
   private async question(body: object, signal?: AbortSignal): Promise<Answer> {
     const answer = await this.app.data.ask('api/light', { method: 'POST', body: JSON.stringify({ box: this.index, ...body }), headers: { 'Content-Type': 'application/json' }, signal });
@@ -237,7 +237,7 @@ class Light {
         this.take(answer, samples);
       } catch (thrown) {
         const said = thrown instanceof Error ? thrown.message : String(thrown);
-        if (said !== this.failed) this.app.problem(thrown); // once, not at every step of the hand
+        if (said !== this.failed) this.app.problem(thrown); // once, not at every step of a drag
         this.failed = said;
       }
     }
@@ -263,7 +263,7 @@ class Light {
     }
   }
 
-  /** Shows an answer to a question of so many paths per key point; 0: it came with the page. */
+  /** Shows the answer to a request with this many paths per key point; 0: it came with the page. */
   private take(answer: Answer, samples: number): void {
     put(this.picture, answer);
     const verdict = VERDICTS[answer.verdict] ?? 'miss';

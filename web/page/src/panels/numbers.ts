@@ -1,4 +1,4 @@
-// numbers.ts: figures of the frame and of the skin that are shown.
+// numbers.ts: figures of the current frame and skin.
 
 import type { App, Panel } from '../app';
 import { el, section } from '../dom';
@@ -11,7 +11,7 @@ type Pair = [string, string, string?];
 const list = (pairs: Pair[]) => el('dl', { className: 'pairs' }, ...pairs.flatMap(([name, value, title]) =>
   [el('dt', { title: title ?? '' }, name), el('dd', { className: 'number' }, value)]));
 
-// Distances of this very picture, from the positions that are drawn.
+// Distances in the current picture, from the positions that are drawn.
 function frameFigures(app: App): Pair[] {
   const { positions, truth } = app.stage;
   if (!positions || !truth || !(app.skin() || app.subject()?.kind === 'face')) return [];
@@ -28,7 +28,7 @@ function frameFigures(app: App): Pair[] {
   const largest = distances[worst]!;
   distances.sort();
   return [
-    ['rms', short(rms), 'Root of the mean square distance'],
+    ['rms', short(rms), 'Root mean square distance'],
     ['95 % of vertices below', short(distances[Math.floor(0.95 * (distances.length - 1))]!)],
     ['largest', short(largest)],
     ['worst vertex', String(worst)],
@@ -63,7 +63,7 @@ export const numbers: Panel = {
     const drawFrame = () => {
       if (!shown) return;
       const pairs = frameFigures(app);
-      frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was pulled: nobody knows the truth of it.' : app.stage.truth ? 'No skin is open.' : 'There is no truth to compare with.'));
+      frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was changed: there is no truth for it.' : app.stage.truth ? 'No skin is open.' : 'There is no truth to compare with.'));
     };
     const drawSpeed = (milliseconds: number) => {
       times.push(milliseconds);
@@ -72,7 +72,7 @@ export const numbers: Panel = {
       const middle = quantile(times, 0.5);
       const open = app.skin();
       speed.replaceChildren(open ? list([
-        ['deform', `${middle.toFixed(2)} ms`, 'Pose, positions and normals; the middle of the last 60'],
+        ['deform', `${middle.toFixed(2)} ms`, 'Pose, positions and normals; median of the last 60'],
         ['a vertex', `${((1e6 * middle) / open.vertexCount).toFixed(1)} ns`],
         ['vertices', open.vertexCount.toLocaleString('en')],
       ]) : el('p', { className: 'hint' }, 'No skin is open.'));
@@ -83,7 +83,7 @@ export const numbers: Panel = {
       const now = subject?.kind === 'character' ? subject.character.skins[app.store.get().skin] : null;
       skin.replaceChildren(now ? list([['file', bytesText(now.bytes)], ...factPairs(now.facts)]) : el('p', { className: 'hint' }, 'No skin is open.'));
     };
-    // Ten times a second is enough for a reader, and playing must not pay for it.
+    // Ten times a second is enough for a reader, and must not slow down playback.
     let due = 0;
     app.on('deformed', ({ milliseconds }) => {
       drawSpeed(milliseconds);
@@ -95,7 +95,7 @@ export const numbers: Panel = {
     drawSkin();
     drawSpeed(0);
     times.length = 0;
-    element.append(section('This frame', frame), section('Speed in this browser', speed), section('What the skin knows of itself', skin));
+    element.append(section('This frame', frame), section('Speed in this browser', speed), section('About this skin', skin));
     return { shown: () => { shown = true; drawFrame(); drawSkin(); }, hidden: () => { shown = false; } };
   },
 };

@@ -1,4 +1,4 @@
-// picking.ts: the joint that is picked, which the panels share, and the skeleton in the scene that it is picked from.
+// picking.ts: the picked joint, shared by the panels, and the skeleton in the scene where it is picked.
 
 import type { App } from '../app';
 import type { Joint } from '../show';
@@ -11,7 +11,7 @@ export class Picking {
   globals: Float32Array = new Float32Array(0);
   blocked: () => boolean = () => false; // a gizmo is under the pointer
   private readonly watchers: (() => void)[] = [];
-  private readonly wanted = new Set<string>(); // panels that want the skeleton
+  private readonly wanted = new Set<string>(); // panels that need the skeleton
   private pressed: { x: number; y: number } | null = null;
   private readonly panes = new WeakSet<HTMLElement>();
 
@@ -48,7 +48,7 @@ export class Picking {
     this.app.stage.redraw();
   }
 
-  /** A panel is open that draws the skeleton, or not any more. */
+  /** Called when a panel that draws the skeleton opens or closes. */
   want(panel: string, on: boolean): void {
     if (on) this.wanted.add(panel);
     else this.wanted.delete(panel);
@@ -80,7 +80,7 @@ export class Picking {
     this.skeleton.update(this.globals);
   }
 
-  /** A press that does not move is a pick; a drag belongs to the camera. */
+  /** A click without movement picks; a drag belongs to the camera. */
   private listen(): void {
     const pane = this.app.stage.pane('model');
     if (!pane || this.panes.has(pane)) return;
@@ -93,7 +93,7 @@ export class Picking {
     pane.addEventListener('pointermove', (event) => { if (!event.buttons) this.hover(at(event)); });
     pane.addEventListener('pointerleave', () => this.hover(-1));
     pane.addEventListener('pointerdown', (event) => { this.pressed = { x: event.clientX, y: event.clientY }; });
-    addEventListener('pointerup', (event) => { // the camera's controls have caught the pointer by now
+    addEventListener('pointerup', (event) => { // the camera's controls have captured the pointer by now
       const still = this.pressed && Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y) < 5;
       const joint = still ? at(event) : -1;
       this.pressed = null;

@@ -1,6 +1,6 @@
-// pose.ts: poses of a skeleton as the page holds them, [joint][10] numbers: rotation x y z w, translation, scale, relative
-// to the parent. What panels do with them that the run time has no part in: where joints are, what the training showed of
-// each, the mirror image, and poses as text.
+// pose.ts: poses of a skeleton as the page stores them, [joint][10] numbers: rotation x y z w, translation, scale,
+// relative to the parent. What panels do with them without the run time: joint positions, training ranges, the mirror
+// image, and poses as text.
 
 import { Problem } from '../data';
 import type { Control, Joint } from '../show';
@@ -27,7 +27,7 @@ export function setSinceRest(joints: Joint[], locals: Float32Array, joint: numbe
 
 // -- Where joints are -------------------------------------------------------------------------------------------------
 
-/** Matrices of all joints in the model's space, column by column as three.js has them: [joint][16]. */
+/** Matrices of all joints in model space, column-major as in three.js: [joint][16]. */
 export function chain(joints: Joint[], locals: ArrayLike<number>, out: Float32Array = new Float32Array(16 * joints.length)): Float32Array {
   const local = new Float64Array(16);
   joints.forEach((joint, j) => {
@@ -53,7 +53,7 @@ export function chain(joints: Joint[], locals: ArrayLike<number>, out: Float32Ar
 export const placeOf = (globals: ArrayLike<number>, joint: number): Triple =>
   [globals[16 * joint + 12], globals[16 * joint + 13], globals[16 * joint + 14]];
 
-/** Turns a vector of the model's space into one of a joint's space, by its rotation alone. */
+/** Rotates a vector from model space to a joint's space. */
 function globalRotations(joints: Joint[], locals: ArrayLike<number>): Quaternion[] {
   const all: Quaternion[] = [];
   joints.forEach((joint, j) => {
@@ -63,7 +63,7 @@ function globalRotations(joints: Joint[], locals: ArrayLike<number>): Quaternion
   return all;
 }
 
-/** Which own axis of each joint lies nearest to its bone: towards its children, or as its parent's where it has none. */
+/** The local axis of each joint closest to its bone: towards its children, or its parent's if it has none. */
 export function boneAxes(joints: Joint[]): Uint8Array {
   const sums = joints.map(() => [0, 0, 0]);
   joints.forEach((joint) => {
@@ -79,9 +79,9 @@ export function boneAxes(joints: Joint[]): Uint8Array {
   return axes;
 }
 
-// -- What the training showed --------------------------------------------------------------------------------------
+// -- Training ranges --------------------------------------------------------------------------------------
 
-/** What some clips show of a joint: degrees about its axes, rest among them, and every rotation relative to rest. */
+/** A joint's range over some clips: degrees about its axes, including rest, and every rotation relative to rest. */
 export interface Shown {
   least: Triple;
   most: Triple;
@@ -105,7 +105,7 @@ export function shownOf(joints: Joint[], joint: number, bone: number, clips: Flo
   return shown;
 }
 
-/** How far three angles lie outside what was shown, in degrees; below a tenth of a degree is rounding. */
+/** How far three angles are outside the range, in degrees; below a tenth of a degree is rounding. */
 export function beyond(turns: ArrayLike<number>, shown: Shown): number {
   const over = [0, 1, 2].map((i) => Math.max(0, turns[i] - shown.most[i], shown.least[i] - turns[i]));
   const sum = Math.hypot(...over);
@@ -137,11 +137,11 @@ export function otherSide(name: string): string | null {
 }
 
 export interface Mirror {
-  axis: number;          // of the model's space, across the plane of symmetry
-  partners: Int32Array;  // [joint] the joint of the other side, or itself
+  axis: number;          // of model space, perpendicular to the plane of symmetry
+  partners: Int32Array;  // [joint] its counterpart on the other side, or itself
 }
 
-/** Partners by name; where no name has a side, by where joints are at rest. null: the skeleton has no two sides. */
+/** Partners by name; if no name has a side, by rest position. null: the skeleton is not symmetric. */
 export function findMirror(joints: Joint[]): Mirror | null {
   const globals = chain(joints, restPose(joints));
   const places = joints.map((_, j) => placeOf(globals, j));
@@ -196,7 +196,7 @@ const differ = (a: ArrayLike<number>, b: ArrayLike<number>, from: number, to: nu
   return false;
 };
 
-/** The joints that are not at rest, and the controls: JSON that people can read and paste elsewhere. */
+/** The joints that are not at rest, and the controls, as readable JSON. */
 export function poseText(joints: Joint[], locals: Float32Array, controls: Control[], values: ArrayLike<number>): string {
   const rest = restPose(joints);
   const short = (from: number, to: number) => Array.from(locals.subarray(from, to), (x) => Number(x.toPrecision(9)));
@@ -216,7 +216,7 @@ export function poseText(joints: Joint[], locals: Float32Array, controls: Contro
 const numbers = (value: unknown, count: number): number[] | null =>
   Array.isArray(value) && value.length === count && value.every((x) => typeof x === 'number' && Number.isFinite(x)) ? value : null;
 
-/** Reads what poseText writes. Throws a Problem that says what is wrong; names that are not here are returned. */
+/** Reads what poseText writes. Throws a Problem that says what is wrong; returns unknown names. */
 export function readPose(text: string, joints: Joint[], controls: Control[]): { locals: Float32Array; values: Float32Array; unknown: string[] } {
   let given: { joints?: Record<string, Record<string, unknown>>; controls?: Record<string, unknown> };
   try {

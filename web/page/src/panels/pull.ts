@@ -1,5 +1,5 @@
-// pull.ts: turn joints and move controls, within what the training showed and beyond. What differs from the clip has no
-// truth; what differs from all training is a guess, and says so.
+// pull.ts: rotates joints and moves controls, within the training range and beyond. A pose that differs from the clip
+// has no truth; one that differs from all training is a guess, and is marked as such.
 
 import * as THREE from 'three';
 import { TransformControls } from 'three/addons/controls/TransformControls.js';
@@ -14,7 +14,7 @@ import { beyond, boneAxes, findMirror, mirrored, nearest, poseText, readPose, re
 import { rangeSlider, type RangeSlider } from './range_slider';
 import { fromTurns, toTurns, type Quaternion, type Triple } from './rotation';
 
-/** The clips that the skin was trained on; all of the character's where it does not know. */
+/** The clips that the skin was trained on; all of the character's if it does not know. */
 export function trainingClips(character: Character, skin: number): { clips: Clip[]; known: boolean } {
   const names = character.skins[skin]?.facts?.clips ?? [];
   const clips = character.clips.filter((clip) => names.includes(clip.name));
@@ -43,7 +43,7 @@ class Pulling {
   private bones: Uint8Array = new Uint8Array(0);
   private mirror: Mirror | null = null;
   private trained: { clips: Clip[]; known: boolean } = { clips: [], known: false };
-  private poses: Float32Array[] | null = null; // of the training clips; null: not read yet
+  private poses: Float32Array[] | null = null; // of the training clips; null: not loaded yet
   private readonly shown = new Map<number, Shown>();
   private dragged: { hand: THREE.Quaternion; rotation: Quaternion; parent: THREE.Quaternion } | null = null;
 
@@ -53,8 +53,8 @@ class Pulling {
     this.sliders = [0, 1, 2].map((i) => rangeSlider('xyz'[i], '°', 1, { least: -180, most: 180 }, (value) => this.turned(i, value)));
     const action = (label: string, title: string, call: () => void) =>
       el('button', { type: 'button', className: 'tiny', title, on: { click: call } }, label);
-    this.mirrorButton = action('Mirror', 'Left becomes right and right left', () => this.flip());
-    const gizmo = toggle('Handles in the scene', () => this.useGizmo, (on) => { this.useGizmo = on; this.place(); }, 'Rings to turn the picked joint by');
+    this.mirrorButton = action('Mirror', 'Swap left and right', () => this.flip());
+    const gizmo = toggle('Handles in the scene', () => this.useGizmo, (on) => { this.useGizmo = on; this.place(); }, 'Rings for rotating the picked joint');
     this.turning.append(this.name, this.verdict, this.near, ...this.sliders.map((slider) => slider.row),
       el('div', { className: 'buttons' }, action('Reset joint', 'Back to the clip', () => app.pose.reset(this.picking.joint)), gizmo.row));
     element.classList.add('pull');
@@ -62,10 +62,10 @@ class Pulling {
       section('Pose',
         el('div', { className: 'buttons' },
           action('Reset all', 'Back to the clip', () => this.resetAll()),
-          action('Rest', 'The pose in which nothing moves', () => this.set(restPose(this.picking.joints()))),
+          action('Rest', 'The rest pose', () => this.set(restPose(this.picking.joints()))),
           this.mirrorButton,
-          action('Copy', 'The pose as JSON, to the clipboard', () => void this.copy()),
-          action('Paste', 'A pose that was copied, from the clipboard', () => void this.paste())),
+          action('Copy', 'Copies the pose as JSON to the clipboard', () => void this.copy()),
+          action('Paste', 'Pastes a copied pose from the clipboard', () => void this.paste())),
         this.text));
     this.list.beyond = (joint) => this.beyond(joint) > 0;
     this.near.addEventListener('click', () => this.goToNearest());
@@ -88,7 +88,8 @@ class Pulling {
     this.update();
   }
 
-  /** What is pulled has no truth, so the model has the picture to itself; otherwise the panes would change under the hand. */
+  /** A changed pose has no truth, so the model gets the whole picture; otherwise the panes would change during a
+   * drag. */
   private arrange(on: boolean): void {
     const { layout } = this.app.store.get();
     if (on && layout !== 'model') {
@@ -100,7 +101,7 @@ class Pulling {
     }
   }
 
-  // -- What there is ------------------------------------------------------------------------------------------------
+  // -- Contents ------------------------------------------------------------------------------------------------
 
   private async begin(): Promise<void> {
     const subject = this.app.subject();
@@ -109,11 +110,11 @@ class Pulling {
     this.bones = boneAxes(joints);
     this.mirror = joints.length ? findMirror(joints) : null;
     this.mirrorButton.disabled = !this.mirror;
-    this.mirrorButton.title = this.mirror ? 'Left becomes right and right left' : 'No joint has a partner on another side, by name or by place';
+    this.mirrorButton.title = this.mirror ? 'Swap left and right' : 'No joint has a counterpart on the other side, by name or position';
     this.trained = this.character ? trainingClips(this.character, this.app.store.get().skin) : { clips: [], known: false };
     this.poses = null;
     this.shown.clear();
-    this.missing.textContent = joints.length ? '' : 'There is no skeleton to pull here.';
+    this.missing.textContent = joints.length ? '' : 'There is no skeleton to pose here.';
     this.list.show(joints);
     this.beginControls(this.character?.controls ?? []);
     if (this.picking.skeleton) this.picking.skeleton.beyond = (joint) => this.beyond(joint) > 0;
@@ -136,7 +137,7 @@ class Pulling {
     this.update();
   }
 
-  /** What the training showed of a joint; null: not known (yet). */
+  /** A joint's training range; null: unknown (yet). */
   private shownOf(joint: number): Shown | null {
     if (joint < 0 || !this.poses) return null;
     const known = this.shown.get(joint) ?? shownOf(this.picking.joints(), joint, this.bones[joint], this.poses);
@@ -160,7 +161,7 @@ class Pulling {
 
   // -- The picked joint ---------------------------------------------------------------------------------------------
 
-  /** How far the sliders go: what was seen, and as much again, at least 30 degrees, on both sides. */
+  /** The range of the sliders: what was seen, and as much again, at least 30 degrees, on both sides. */
   private spans(): void {
     const shown = this.shownOf(this.picking.joint);
     this.sliders.forEach((slider, i) => {
@@ -171,7 +172,7 @@ class Pulling {
     });
   }
 
-  private spanned = -2; // the joint that the sliders are for
+  private spanned = -2; // the joint the sliders were set up for
 
   private update(): void {
     const subject = this.app.subject();
@@ -200,8 +201,8 @@ class Pulling {
     this.verdict.classList.toggle('beyond', over > 0);
     this.turning.classList.toggle('beyond', over > 0);
     const where = this.trained.known ? 'in training' : 'in the clips';
-    this.verdict.textContent = !this.trained.clips.length ? 'There are no clips: what was shown is not known.'
-      : !shown ? '…' : over > 0 ? `beyond what was shown: ${over < 10 ? over.toFixed(1) : over.toFixed(0)} degrees` : `within what was shown ${where}`;
+    this.verdict.textContent = !this.trained.clips.length ? 'There are no clips, so the range is unknown.'
+      : !shown ? '…' : over > 0 ? `beyond the range seen: ${over < 10 ? over.toFixed(1) : over.toFixed(0)} degrees` : `within the range seen ${where}`;
     const best = shown && nearest(sinceRest(this.picking.joints(), this.app.pose.locals, joint), shown);
     this.near.hidden = !best || best.example < 0;
     if (best && best.example >= 0) this.near.textContent = `nearest example: ${best.degrees.toFixed(1)}° away`;
@@ -257,7 +258,7 @@ class Pulling {
     return gizmo;
   }
 
-  /** The handle is at the joint and turned as it is, unless it is being dragged. */
+  /** Puts the handle at the joint, with its rotation, unless it is being dragged. */
   private place(): void {
     const joint = this.picking.joint;
     const on = this.open && this.useGizmo && joint >= 0 && this.picking.globals.length > 16 * joint;
@@ -282,7 +283,7 @@ class Pulling {
     this.dragged = { hand: this.handle.quaternion.clone(), rotation: [now[0], now[1], now[2], now[3]], parent: frame };
   }
 
-  /** What the handle was turned by in the scene, written in the parent's frame, goes before the joint's rotation. */
+  /** Applies the handle's rotation in the scene, converted to the parent's frame, before the joint's rotation. */
   private drag(): void {
     if (!this.dragged) return;
     const joint = this.picking.joint;
@@ -338,11 +339,11 @@ class Pulling {
     this.text.value = text;
     try {
       await navigator.clipboard.writeText(text);
-      this.app.say('The pose is in the clipboard.');
+      this.app.say('The pose was copied to the clipboard.');
     } catch {
       this.text.hidden = false;
       this.text.select();
-      this.app.say('The browser keeps the clipboard closed: copy the pose from the field.');
+      this.app.say('The browser blocks the clipboard: copy the pose from the field.');
     }
   }
 
@@ -353,7 +354,7 @@ class Pulling {
       this.text.value = '';
       this.text.hidden = false;
       this.text.focus();
-      this.app.say('The browser keeps the clipboard closed: paste the pose into the field.');
+      this.app.say('The browser blocks the clipboard: paste the pose into the field.');
     }
   }
 
@@ -362,7 +363,7 @@ class Pulling {
       const { locals, values, unknown } = readPose(text, this.picking.joints(), this.character?.controls ?? []);
       this.set(locals, values);
       this.text.hidden = true;
-      if (unknown.length) this.app.say(`Not in this character, and left out: ${unknown.slice(0, 5).join(', ')}${unknown.length > 5 ? ' …' : ''}`);
+      if (unknown.length) this.app.say(`Not in this character, so left out: ${unknown.slice(0, 5).join(', ')}${unknown.length > 5 ? ' …' : ''}`);
     } catch (thrown) {
       this.app.problem(thrown);
     }

@@ -1,4 +1,4 @@
-// range_slider.ts: a slider whose track shows which values were seen in training, with a field for exact numbers.
+// range_slider.ts: a slider whose track shows the values seen in training, with a field for exact numbers.
 
 import { el } from '../dom';
 
@@ -7,7 +7,7 @@ export interface RangeSlider {
   input: HTMLInputElement;
   field: HTMLInputElement;
   set(value: number): void;
-  /** What was seen, and how far the slider goes; the field takes anything up to `limit`. */
+  /** The range seen, and the range of the slider; the field accepts anything up to `limit`. */
   shows(seen: { least: number; most: number }, span: { least: number; most: number }): void;
 }
 
@@ -45,7 +45,7 @@ export function rangeSlider(name: string, unit: string, step: number, limit: { l
       input.min = String(span.least);
       input.max = String(span.most);
       const share = (value: number) => (100 * (value - span.least)) / (span.most - span.least || 1);
-      row.style.setProperty('--seen-from', `${share(seen.least) - 0.5}%`); // what was never moved is a mark, not nothing
+      row.style.setProperty('--seen-from', `${share(seen.least) - 0.5}%`); // an empty range shows as a mark
       row.style.setProperty('--seen-to', `${share(seen.most) + 0.5}%`);
       input.title = `seen: ${seen.least.toFixed(step < 0.1 ? 2 : 0)} to ${seen.most.toFixed(step < 0.1 ? 2 : 0)} ${unit}`;
     },

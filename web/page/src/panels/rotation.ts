@@ -1,8 +1,8 @@
-// rotation.ts: rotations of joints, and the three angles that people turn them by.
+// rotation.ts: rotations of joints, and the three angles users edit.
 //
-// A joint's rotation relative to rest is split as  R = swing · twist:  the twist is about the joint's own axis that lies
-// nearest to its bone, the swing about the other two, as a rotation vector. So every angle is about an axis of the joint
-// itself, one that is turned alone is what it says, and there is no gimbal lock short of a half turn.
+// A joint's rotation relative to rest is split as R = swing · twist: the twist is about the joint's local axis closest
+// to its bone, the swing about the other two, as a rotation vector. So every angle is about a local axis, an angle set
+// alone is exactly that rotation, and there is no gimbal lock short of half a turn.
 
 export type Quaternion = [number, number, number, number]; // x, y, z, w
 export type Triple = [number, number, number];

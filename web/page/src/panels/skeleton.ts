@@ -1,5 +1,6 @@
-// skeleton.ts: the skeleton in the scene, drawn over the skin: bones as slim octahedra from joint to joint, a small one for
-// a joint without bone. Joints are picked on the screen, the nearest bone within a finger's width, because bones are thin.
+// skeleton.ts: the skeleton in the scene, drawn over the skin: bones as slim octahedra from joint to joint, a small one
+// for a joint without a bone. Joints are picked in screen space, by the nearest bone within a finger's width, because
+// bones are thin.
 
 import * as THREE from 'three';
 import type { Joint } from '../show';
@@ -8,7 +9,7 @@ import { placeOf } from './pose';
 const COLOURS = { bone: 0xb4bfd2, hovered: 0xffffff, picked: 0xf0a24b, beyond: 0xff6a5c };
 const NEAR = 14; // pixels
 
-/** An octahedron from the origin along +y, one long, with a light side and a dark side so that it needs no lamp. */
+/** An octahedron of unit length along +y, with a light and a dark side so that it needs no lighting. */
 function boneShape(): THREE.BufferGeometry {
   const waist = 0.14;
   const ring = [[1, 0], [0, 1], [-1, 0], [0, -1]];
@@ -63,7 +64,7 @@ export class Skeleton {
     this.group.name = 'skeleton';
   }
 
-  /** Puts bones where the joints are: matrices as pose.ts's chain gives them. */
+  /** Moves bones to the joints: matrices as returned by pose.ts's chain. */
   update(globals: Float32Array): void {
     this.globals = globals;
     const up = new THREE.Vector3(0, 1, 0);
@@ -84,12 +85,12 @@ export class Skeleton {
     this.colour();
   }
 
-  /** Less of it, where other things are drawn over the skin. */
+  /** Fades it when other things are drawn over the skin. */
   dim(on: boolean): void {
     (this.mesh.material as THREE.MeshBasicMaterial).opacity = on ? 0.35 : 0.9;
   }
 
-  /** Colours bones by what is known of their joints. */
+  /** Colours bones by the state of their joints. */
   colour(): void {
     const colour = new THREE.Color();
     this.bones.forEach(({ joint }, i) => {
@@ -99,7 +100,7 @@ export class Skeleton {
     if (this.mesh.instanceColor) this.mesh.instanceColor.needsUpdate = true;
   }
 
-  /** The joint whose bone is nearest to a place on the screen, -1: none near. Of bones at one place the last child's. */
+  /** The joint whose bone is closest to a point on the screen, -1: none nearby. In a tie, the last child's. */
   pick(camera: THREE.Camera, width: number, height: number, x: number, y: number): number {
     if (!this.globals.length) return -1;
     const point = new THREE.Vector3();
@@ -115,7 +116,7 @@ export class Skeleton {
       if (!a.seen || !b.seen) continue;
       const long = (b.x - a.x) ** 2 + (b.y - a.y) ** 2;
       const share = long > 0 ? Math.min(Math.max(((x - a.x) * (b.x - a.x) + (y - a.y) * (b.y - a.y)) / long, 0), 1) : 0;
-      const away = Math.hypot(x - a.x - share * (b.x - a.x), y - a.y - share * (b.y - a.y)) + 3 * share; // a bone's head rather than its tail
+      const away = Math.hypot(x - a.x - share * (b.x - a.x), y - a.y - share * (b.y - a.y)) + 3 * share; // prefer a bone's head to its tail
       if (away < least) [best, least] = [joint, away];
     }
     return best;
