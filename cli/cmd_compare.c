@@ -40,6 +40,7 @@ typedef struct comparison {
     char why[MOST_PICTURES][100];
     size_t shown_count, pose_count;
     uint32_t picture_size;
+    pelt_panels panels;
 } comparison;
 
 static const char *method_of(const contestant *one) { return pelt_method_name(one->options.method); }
@@ -312,14 +313,6 @@ static pelt_result study_joints(comparison *c, pelt_eigen_study **study, pelt_er
     return *study ? PELT_OK : error->code;
 }
 
-/* What --picture shows, as --panels says. */
-static pelt_result draw_picture(const comparison *c, const pelt_report_page *page, pelt_bytes *png, pelt_error *error) {
-    const char *panels = cli_value(c->args, "panels");
-    if (panels && !strcmp(panels, "differences")) return pelt_report_differences(page, 0, png, error);
-    if (panels && !strcmp(panels, "poses")) return pelt_report_poses(page, png, error);
-    return pelt_report_strip(page, 0, png, error);
-}
-
 static pelt_report_picture picture_of(const comparison *c, const pelt_example *frame, const char *why) {
     return (pelt_report_picture){.clip = frame->clip->name,
                                  .frame = frame->frame,
@@ -378,7 +371,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
     pelt_result result = PELT_OK;
     if (path) result = pelt_report_html(&page, &html, error);
     if (path && !result) result = pelt_bytes_write(&html, path, error);
-    if (picture_path && !result) result = draw_picture(c, &page, &png, error);
+    if (picture_path && !result) result = pelt_report_sheet(&page, c->panels, &png, error);
     if (picture_path && !result) result = pelt_bytes_write(&png, picture_path, error);
     free(html.bytes), free(png.bytes);
     pelt_eigen_study_free(study);
@@ -407,7 +400,11 @@ static int compare(comparison *c) {
     const char *panels = cli_value(args, "panels");
     if (panels && !cli_value(args, "picture"))
         return cli_misuse(args, "--panels says what --picture FILE.png shows; that is missing");
-    if (panels && strcmp(panels, "errors") && strcmp(panels, "differences") && strcmp(panels, "poses"))
+    if (panels && !strcmp(panels, "differences"))
+        c->panels = PELT_PANELS_DIFFERENCES;
+    else if (panels && !strcmp(panels, "poses"))
+        c->panels = PELT_PANELS_POSES;
+    else if (panels && strcmp(panels, "errors"))
         return cli_misuse(args, "--panels %s: expected errors, differences or poses", panels);
     if (!list_contestants(c) || !cli_count(args, "picture-size", 64, 4096, &c->picture_size)) return CLI_MISUSE;
     c->bundle = cli_bundle(args, args->inputs[0], &error);

@@ -1,17 +1,42 @@
-/* figures.c: sections that show what figures of the papers show: where methods differ (Rhee et al. 2006, figure 1), methods
-   side by side in many poses (figures 5 and 6), and frames of key points (Meyer & Anderson 2007, figures 1 and 4). */
+/* figures.c: sections of pictures: shown frames, where methods differ (Rhee et al. 2006, figure 1), methods side by side in
+   many poses (figures 5 and 6), and what is wrong over all frames. All are rows of figures: a caption above one picture or
+   two. */
 
 #include "report/page.h"
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-static void put_flat_scale(text *out, const pelt_report_page *page, double full) {
-    text_put(out, "<div class=\"flat\"><span>0</span>");
-    put_ramp(out, "90deg");
-    put_scale_tick(out, page, full, true);
-    text_put(out, "</div>\n");
+/* -- Names --------------------------------------------------------------------------------------------------------- */
+
+static bool same(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+
+void put_row_name(text *out, const pelt_report_page *page, size_t row) {
+    const pelt_report_row *r = &page->rows[row];
+    bool shared = false;
+    for (size_t i = 0; i < page->row_count; i++) shared |= i != row && same(page->rows[i].method, r->method);
+    text_escape(out, r->method ? r->method : "unnamed");
+    if (!shared) return;
+    /* As `pelt compare --methods` has it: METHOD/BLEND/CORRECTIVE, the last only where it sets two rows apart. */
+    text_put(out, "/");
+    text_escape(out, r->blend ? r->blend : "–");
+    bool same_blend = false;
+    for (size_t i = 0; i < page->row_count; i++)
+        same_blend |= i != row && same(page->rows[i].method, r->method) && same(page->rows[i].blend, r->blend);
+    if (!same_blend) return;
+    text_put(out, "/");
+    text_escape(out, r->corrective ? r->corrective : "–");
 }
 
-void put_frame_title(text *out, const pelt_report_page *page, size_t index) {
+void put_picture_mark(text *out, size_t index) {
+    if (index < 26)
+        text_format(out, "%c", 'A' + (int)index);
+    else
+        text_format(out, "%zu", index + 1);
+}
+
+/* Mark, clip, number and reason of a shown frame. */
+static void put_frame_title(text *out, const pelt_report_page *page, size_t index) {
     const pelt_report_picture *shown = &page->pictures[index];
     text_put(out, "<h3><span class=\"letterbox\">");
     put_picture_mark(out, index);
@@ -26,11 +51,138 @@ void put_frame_title(text *out, const pelt_report_page *page, size_t index) {
     text_put(out, "</h3>\n");
 }
 
+/* -- Pictures ------------------------------------------------------------------------------------------------------ */
+
+static void put_image(text *out, const picture *pic, const char *what) {
+    text_format(out, "<img width=\"%u\" height=\"%u\" alt=\"%s\" src=\"data:image/png;base64,", pic->width, pic->height,
+                what);
+    text_base64(out, pic->png.bytes, pic->png.size);
+    text_put(out, "\">");
+}
+
+void put_drawing(text *out, pelt_image *image, const char *what) {
+    picture pic = {0};
+    if (image) pic.width = image->width, pic.height = image->height;
+    if (!image || pelt_image_png(image, &pic.png, NULL))
+        out->failed = true;
+    else
+        put_image(out, &pic, what);
+    free(pic.png.bytes);
+    pelt_image_free(image);
+}
+
+static void open_row(text *out, const char *kind, size_t columns, double cell) {
+    text_format(out, "<div class=\"strip row%s\" style=\"--n:%zu;--cell:%.0fpx\">\n", kind, columns, cell);
+}
+
+/* The pictures of a figure, below the caption that was put, and its end. */
+static void put_pictures(text *out, const picture *above, const char *what, const picture *below,
+                         const char *what_below) {
+    text_put(out, "</figcaption><div>");
+    put_image(out, above, what);
+    if (below) {
+        text_put(out, "</div><div>");
+        put_image(out, below, what_below);
+    }
+    text_put(out, "</div></figure>\n");
+}
+
+/* -- Errors -------------------------------------------------------------------------------------------------------- */
+
+/* The colours of errors, along a gradient's direction. */
+static void put_ramp(text *out, const char *direction) {
+    text_format(out, "<span class=\"ramp\" style=\"background:linear-gradient(%s", direction);
+    for (int k = 0; k <= 12; k++) {
+        uint8_t c[3];
+        pelt_heat_color(k / 12.0, c);
+        text_format(out, ",#%02x%02x%02x", c[0], c[1], c[2]);
+    }
+    text_put(out, ")\"></span>");
+}
+
+static void put_scale_tick(text *out, const pelt_report_page *page, double error, bool and_more) {
+    text_put(out, and_more && error > 0 ? "<span>&ge;&#8239;" : "<span>");
+    text_digits(out, error, 2);
+    if (page->mesh->diagonal > 0 && error > 0) {
+        text_put(out, " = ");
+        text_rough_percent(out, error / page->mesh->diagonal);
+    }
+    text_put(out, "</span>");
+}
+
+/* The colour scale, in the place that an error picture of the truth would have. */
+static void put_scale(text *out, const pelt_report_page *page, const strip *s) {
+    text_format(out, "<div class=\"scale\" style=\"aspect-ratio:%u/%u\">", s->truth.width, s->truth.height);
+    put_ramp(out, "0deg");
+    int steps = s->truth.height * 10 < s->truth.width * 6 ? 1 : 4; /* a low picture has no room for more */
+    text_put(out, "<span class=\"ticks\">");
+    for (int k = steps; k >= 0; k--) put_scale_tick(out, page, s->full_heat * k / steps, k == steps);
+    text_put(out, "</span></div>");
+}
+
+/* How wrong a model is as a whole, in parts of the size. */
+static void put_errors(text *out, const pelt_mesh *mesh, const float *model, const float *truth) {
+    double sum = 0, most = 0;
+    for (size_t v = 0; v < mesh->vertex_count; v++) {
+        double square = 0;
+        for (size_t i = 3 * v; i < 3 * v + 3; i++)
+            square += ((double)model[i] - truth[i]) * ((double)model[i] - truth[i]);
+        if (isfinite(square)) sum += square, most = fmax(most, square);
+    }
+    double size = mesh->diagonal > 0 ? mesh->diagonal : NAN;
+    text_put(out, "RMS ");
+    text_percent(out, sqrt(sum / mesh->vertex_count) / size);
+    text_put(out, ", max ");
+    text_percent(out, sqrt(most) / size);
+}
+
+/* -- Frames -------------------------------------------------------------------------------------------------------- */
+
+/* `wide` is the strip of the whole character: its width rules, so that the columns of a close-up stand below its own.
+ */
+static void put_strip(text *out, const pelt_report_page *page, const strip *s, const strip *wide) {
+    bool closeup = s != wide;
+    open_row(out, closeup ? " brief" : "", page->row_count + 1, floor(fmin(fmax(0.9 * wide->truth.width, 240), 373)));
+    text_put(out, "<figure><figcaption><b>truth</b></figcaption><div>");
+    put_image(out, &s->truth, "truth");
+    text_put(out, "</div>");
+    put_scale(out, page, s);
+    text_put(out, "</figure>\n");
+    for (size_t r = 0; r < page->row_count; r++) {
+        if (!s->models[r].png.bytes || !s->heats[r].png.bytes) continue;
+        text_put(out, "<figure><figcaption><b>");
+        put_row_name(out, page, r);
+        text_put(out, "</b>");
+        if (!closeup) put_errors(out, page->mesh, s->models[r].look.positions, s->truth.look.positions);
+        put_pictures(out, &s->models[r], "model", &s->heats[r], "error of the model");
+    }
+    text_put(out, "</div>\n");
+}
+
+void put_frames(text *out, const pelt_report_page *page, const gallery *g, const char *title, const char *note) {
+    if (page->picture_count == 0) return;
+    text_format(out, "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s", title, note);
+    text_put(
+        out,
+        " Above: the mesh. Below: how far each vertex is from the truth. All pictures of a row have one camera and "
+        "one colour scale: full colour is the error that 99&#8239;% of the vertices stay under in the middle one "
+        "of the methods, and all beyond. RMS and max are parts of the size.</p>\n");
+    for (size_t i = 0; i < page->picture_count; i++) {
+        if (!g->frames[i].used) continue;
+        put_frame_title(out, page, i);
+        put_strip(out, page, &g->frames[i], &g->frames[i]);
+        if (!g->closeups[i].used) continue;
+        text_format(out, "<h4>Close up, around vertex %u</h4>\n", g->closeups[i].worst_vertex);
+        put_strip(out, page, &g->closeups[i], &g->frames[i]);
+    }
+    text_put(out, "</section>\n");
+}
+
 /* -- Differences --------------------------------------------------------------------------------------------------- */
 
 static void put_pairs(text *out, const pelt_report_page *page, const strip *s) {
     size_t pairs = gallery_pair_count(page), k = 0;
-    text_format(out, "<div class=\"strip row brief\" style=\"--n:%zu;--cell:373px\">\n", pairs > 1 ? pairs : 2);
+    open_row(out, " brief", pairs > 1 ? pairs : 2, 373);
     for (size_t a = 0; a < page->row_count; a++)
         for (size_t b = a + 1; b < page->row_count; b++, k++) {
             if (!s->heats[k].png.bytes) continue;
@@ -40,9 +192,7 @@ static void put_pairs(text *out, const pelt_report_page *page, const strip *s) {
             put_row_name(out, page, b);
             text_put(out, "</b>full colour ");
             put_scale_tick(out, page, s->full_heats[k], true);
-            text_put(out, "</figcaption><div>");
-            put_image(out, &s->heats[k], "difference of two methods");
-            text_put(out, "</div></figure>\n");
+            put_pictures(out, &s->heats[k], "difference of two methods", NULL, NULL);
         }
     text_put(out, "</div>\n");
 }
@@ -64,13 +214,6 @@ void put_differences(text *out, const pelt_report_page *page, const gallery *g) 
 
 /* -- Poses --------------------------------------------------------------------------------------------------------- */
 
-static double pose_rms(const pelt_report_page *page, const float *model, const float *truth) {
-    double sum = 0;
-    for (size_t i = 0; i < 3 * (size_t)page->mesh->vertex_count; i++)
-        sum += ((double)model[i] - truth[i]) * ((double)model[i] - truth[i]);
-    return sqrt(sum / page->mesh->vertex_count);
-}
-
 static void put_pose_row(text *out, const pelt_report_page *page, const gallery *g, size_t row) {
     bool truth = row == page->row_count;
     text_put(out, "<h4>");
@@ -78,7 +221,8 @@ static void put_pose_row(text *out, const pelt_report_page *page, const gallery 
         text_put(out, "truth");
     else
         put_row_name(out, page, row);
-    text_format(out, "</h4>\n<div class=\"strip row brief\" style=\"--n:%zu;--cell:240px\">\n", page->pose_count);
+    text_put(out, "</h4>\n");
+    open_row(out, " brief", page->pose_count, 240);
     for (size_t i = 0; i < page->pose_count; i++) {
         const picture *pic = truth ? &g->poses[i].truth : &g->poses[i].models[row];
         if (!pic->png.bytes) continue;
@@ -87,13 +231,9 @@ static void put_pose_row(text *out, const pelt_report_page *page, const gallery 
             text_escape(out, page->poses[i].clip);
             text_format(out, ", frame %u", page->poses[i].frame);
         } else {
-            double rms = pose_rms(page, pic->positions, page->poses[i].truth);
-            text_put(out, "RMS ");
-            text_percent(out, page->mesh->diagonal > 0 ? rms / page->mesh->diagonal : NAN);
+            put_errors(out, page->mesh, pic->look.positions, page->poses[i].truth);
         }
-        text_put(out, "</figcaption><div>");
-        put_image(out, pic, truth ? "truth" : "model");
-        text_put(out, "</div></figure>\n");
+        put_pictures(out, pic, truth ? "truth" : "model", NULL, NULL);
     }
     text_put(out, "</div>\n");
 }
@@ -103,59 +243,35 @@ void put_poses(text *out, const pelt_report_page *page, const gallery *g) {
     text_put(
         out,
         "<section>\n<h2>Poses</h2>\n<p class=\"muted\">Spread over the clips, all by one camera; errors in parts of "
-        "the diagonal.</p>\n");
+        "the size.</p>\n");
     put_pose_row(out, page, g, page->row_count);
     for (size_t r = 0; r < page->row_count; r++) put_pose_row(out, page, g, r);
     text_put(out, "</section>\n");
 }
 
-/* -- Faces --------------------------------------------------------------------------------------------------------- */
+/* -- The rest pose ------------------------------------------------------------------------------------------------- */
 
-/* A picture with its name and errors above it; close up without. */
-static void put_cell(text *out, const char *name, const picture *pic, double rms, double most, bool closeup) {
-    text_put(out, "<figure>");
-    if (!closeup) text_format(out, "<figcaption><b>%s</b>", name);
-    if (!closeup && most >= 0) {
-        text_put(out, "RMS ");
-        text_percent(out, rms);
-        text_put(out, ", max ");
-        text_percent(out, most);
-    }
-    text_put(out, closeup ? "<div>" : "</figcaption><div>");
-    put_image(out, pic, name);
-    text_put(out, "</div></figure>\n");
-}
-
-static void put_face(text *out, const pelt_report_page *page, const strip *s, bool closeup) {
-    double diagonal = page->mesh->diagonal > 0 ? page->mesh->diagonal : 1;
-    uint32_t n = page->mesh->vertex_count;
-    text_format(out, "<div class=\"strip row brief\" style=\"--n:%zu;--cell:260px%s\">\n", 1 + 2 * page->row_count,
-                closeup ? ";margin-top:12px" : "");
-    put_cell(out, "truth", &s->truth, 0, -1, closeup);
+void put_rest(text *out, const pelt_report_page *page, const strip sides[REST_SIDES], const char *title,
+              const char *what) {
+    const picture *front = sides[REST_FRONT].heats, *back = sides[REST_BACK].heats;
+    size_t drawn = 0;
+    for (size_t r = 0; r < page->row_count; r++) drawn += front[r].png.bytes && back[r].png.bytes;
+    if (!drawn) return;
+    text_format(out,
+                "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s, over all %s frames, on the rest pose, from the front "
+                "and from behind. Each method has a colour scale of its own, up to the error that 99&#8239;%% of the "
+                "vertices stay under.</p>\n<div class=\"flat\"><span>0</span>",
+                title, what, page->test_count ? "held-out" : "training");
+    put_ramp(out, "90deg");
+    text_put(out, "<span>as told above each</span></div>\n");
+    open_row(out, " brief rest", drawn, 373);
     for (size_t r = 0; r < page->row_count; r++) {
-        if (!s->models[r].png.bytes || !s->heats[r].png.bytes) continue;
-        double sum = 0, most = 0;
-        for (size_t v = 0; v < n; v++) {
-            double heat = s->heats[r].heat[v];
-            sum += heat * heat, most = fmax(most, heat);
-        }
-        put_cell(out, page->rows[r].method, &s->models[r], 0, -1, closeup);
-        put_cell(out, "error", &s->heats[r], s->full_heat * sqrt(sum / n) / diagonal, s->full_heat * most / diagonal,
-                 closeup);
+        if (!front[r].png.bytes || !back[r].png.bytes) continue;
+        text_put(out, "<figure><figcaption><b>");
+        put_row_name(out, page, r);
+        text_put(out, "</b>");
+        put_scale_tick(out, page, sides[REST_FRONT].full_heats[r], true);
+        put_pictures(out, &front[r], "from the front", &back[r], "from behind");
     }
-    text_put(out, "</div>\n");
-}
-
-void put_faces(text *out, const pelt_report_page *page, const gallery *g) {
-    text_put(out,
-             "<section>\n<h2>Frames</h2>\n<p class=\"muted\">All pictures of a frame have one camera and one colour "
-             "scale. What the keys alone get wrong the soft cache should notice and compute.</p>\n");
-    for (size_t i = 0; i < page->picture_count; i++) {
-        if (!g->frames[i].used) continue;
-        put_frame_title(out, page, i);
-        put_flat_scale(out, page, g->frames[i].full_heat);
-        put_face(out, page, &g->frames[i], false);
-        if (g->closeups[i].used) put_face(out, page, &g->closeups[i], true);
-    }
-    text_put(out, "</section>\n");
+    text_put(out, "</div>\n</section>\n");
 }

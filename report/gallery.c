@@ -22,23 +22,9 @@ static const double ELEVATION = 12;
 typedef struct plan {
     const pelt_report_page *page;
     gallery *gallery;
-    const pelt_smoothing *smoothing; /* NULL: the mesh has no normals to shade by */
-    picture **pictures;              /* all that will be drawn */
-    size_t picture_count;
+    bool alone; /* for one picture without a scale beside it: full colour is the largest error */
     uint32_t size;
 } plan;
-
-/* -- Normals ------------------------------------------------------------------------------------------------------- */
-
-static const float *smooth_normals(plan *p, const float *positions) {
-    const pelt_mesh *mesh = p->page->mesh;
-    float *normals = pelt_alloc(p->gallery->arena, 3 * (size_t)mesh->vertex_count, sizeof *normals);
-    if (p->smoothing)
-        pelt_surface_normals(p->smoothing, positions, normals);
-    else
-        pelt_mesh_normals(positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count, normals);
-    return normals;
-}
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
 
@@ -126,10 +112,9 @@ static bool closeup_view(const plan *p, const float *truth, const float *heat, u
 
 /* -- Planning ------------------------------------------------------------------------------------------------------ */
 
-static void plan_picture(plan *p, picture *out, const strip *like, const float *positions, const float *normals,
-                         float *heat) {
-    *out = (picture){like->truth.width, like->truth.height, like->truth.view, positions, normals, heat, {0}};
-    if (positions) p->pictures[p->picture_count++] = out;
+static void plan_picture(plan *p, picture *out, const strip *like, pelt_look look) {
+    *out = (picture){like->truth.width, like->truth.height, like->truth.view, look, {0}};
+    if (look.positions) p->gallery->pictures[p->gallery->picture_count++] = out;
 }
 
 static void strip_size(const plan *p, strip *s, double aspect) {
@@ -146,7 +131,7 @@ static void strip_alloc(plan *p, strip *s) {
 
 static void plan_closeup(plan *p, strip *out, const strip *wide, const pelt_view *around, float *const *heats,
                          size_t worst_row) {
-    const float *truth = wide->truth.positions;
+    const float *truth = wide->truth.look.positions;
     if (wide->full_heat <= 0 || !heats[worst_row]) return;
     *out = *wide;
     if (!closeup_view(p, truth, heats[worst_row], wide->worst_vertex, around, &out->truth.view)) {
@@ -156,10 +141,10 @@ static void plan_closeup(plan *p, strip *out, const strip *wide, const pelt_view
     turn_view(p, &out->truth.view, truth, heats[worst_row]);
     out->truth.width = out->truth.height = p->size * 2 / 3;
     strip_alloc(p, out);
-    plan_picture(p, &out->truth, out, truth, wide->truth.normals, NULL);
+    plan_picture(p, &out->truth, out, wide->truth.look);
     for (size_t r = 0; r < p->page->row_count; r++) {
-        plan_picture(p, &out->models[r], out, wide->models[r].positions, wide->models[r].normals, NULL);
-        plan_picture(p, &out->heats[r], out, wide->heats[r].positions, wide->heats[r].normals, wide->heats[r].heat);
+        plan_picture(p, &out->models[r], out, wide->models[r].look);
+        plan_picture(p, &out->heats[r], out, wide->heats[r].look);
     }
 }
 
@@ -178,21 +163,20 @@ static void plan_frame(plan *p, size_t index) {
         double most = largest(heats[r], n, &where);
         if (most > s->full_heat) s->full_heat = most, s->worst_vertex = where, worst_row = r;
     }
-    double shown = middle_scale(p, heats, n), worst = s->full_heat;
+    double worst = s->full_heat, shown = p->alone ? worst : middle_scale(p, heats, n);
     for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, worst); /* so cameras are chosen */
-    const float *values = interest(p, heats), *normals = smooth_normals(p, truth);
+    const float *values = interest(p, heats);
     pelt_view around = pelt_view_fit(truth, n, 0, ELEVATION), view = around;
     double aspect;
     turn_view(p, &view, truth, values);
     pelt_view_tighten(&view, truth, n, &aspect);
     s->truth.view = view;
     strip_size(p, s, aspect);
-    plan_picture(p, &s->truth, s, truth, normals, NULL);
+    plan_picture(p, &s->truth, s, (pelt_look){truth});
     for (size_t r = 0; r < page->row_count; r++) {
         const float *model = heats[r] ? page->rows[r].frame_positions[index] : NULL;
-        normals = model ? smooth_normals(p, model) : NULL;
-        plan_picture(p, &s->models[r], s, model, normals, NULL);
-        plan_picture(p, &s->heats[r], s, model, normals, heats[r]);
+        plan_picture(p, &s->models[r], s, (pelt_look){model});
+        plan_picture(p, &s->heats[r], s, (pelt_look){model, .heat = heats[r]});
     }
     plan_closeup(p, &p->gallery->closeups[index], s, &around, heats, worst_row);
     for (size_t r = 0; r < page->row_count; r++) errors_to_heat(heats[r], n, worst > 0 ? shown / worst : 0);
@@ -218,11 +202,11 @@ static void plan_differences(plan *p, size_t index) {
     s->full_heats = scales;
     for (size_t a = 0; a < page->row_count; a++)
         for (size_t b = a + 1; b < page->row_count; b++, k++) {
-            const picture *model = &frame->models[b];
-            float *heat = vertex_errors(p, model->positions, frame->models[a].positions);
+            const float *model = frame->models[b].look.positions;
+            float *heat = vertex_errors(p, model, frame->models[a].look.positions);
             scales[k] = usual_largest(p, heat, n);
             errors_to_heat(heat, n, scales[k]);
-            if (heat) plan_picture(p, &s->heats[k], s, model->positions, model->normals, heat);
+            if (heat) plan_picture(p, &s->heats[k], s, (pelt_look){model, .heat = heat});
         }
 }
 
@@ -257,15 +241,15 @@ static void plan_poses(plan *p) {
         strip_size(p, s, aspect);
         s->truth.view = views[i];
         s->truth.width = s->truth.width * 2 / 3, s->truth.height = s->truth.height * 2 / 3;
-        plan_picture(p, &s->truth, s, truth, smooth_normals(p, truth), NULL);
+        plan_picture(p, &s->truth, s, (pelt_look){truth});
         for (size_t r = 0; r < page->row_count; r++) {
             const float *model = page->rows[r].pose_positions ? page->rows[r].pose_positions[i] : NULL;
-            if (model) plan_picture(p, &s->models[r], s, model, smooth_normals(p, model), NULL);
+            plan_picture(p, &s->models[r], s, (pelt_look){model});
         }
     }
 }
 
-static void plan_rest_side(plan *p, strip *s, float *const *heats, const float *normals, double azimuth) {
+static void plan_rest_side(plan *p, strip *s, float *const *heats, double azimuth) {
     const pelt_mesh *mesh = p->page->mesh;
     double aspect;
     strip_alloc(p, s);
@@ -273,7 +257,7 @@ static void plan_rest_side(plan *p, strip *s, float *const *heats, const float *
     pelt_view_tighten(&s->truth.view, mesh->positions, mesh->vertex_count, &aspect);
     strip_size(p, s, aspect);
     for (size_t r = 0; r < p->page->row_count; r++)
-        plan_picture(p, &s->heats[r], s, heats[r] ? mesh->positions : NULL, normals, heats[r]);
+        plan_picture(p, &s->heats[r], s, (pelt_look){heats[r] ? mesh->positions : NULL, .heat = heats[r]});
 }
 
 static const float *rest_values(const pelt_measure *measure, int kind) {
@@ -294,11 +278,10 @@ static void plan_rest(plan *p, int kind) {
         scales[r] = usual_largest(p, heats[r], n);
         errors_to_heat(heats[r], n, scales[r]);
     }
-    const float *normals = smooth_normals(p, page->mesh->positions);
     for (int side = 0; side < REST_SIDES; side++) {
         strip *s = &p->gallery->rest[kind][side];
         s->full_heats = scales;
-        plan_rest_side(p, s, heats, normals, side == REST_FRONT ? 22.5 : 202.5);
+        plan_rest_side(p, s, heats, side == REST_FRONT ? 22.5 : 202.5);
     }
 }
 
@@ -312,8 +295,7 @@ static pelt_result plan_all(void *user, pelt_error *error) {
     p->gallery->differences = PELT_NEW(p->gallery->arena, count, strip);
     p->gallery->poses = PELT_NEW(p->gallery->arena, p->page->pose_count, strip);
     size_t each = 4 * p->page->row_count + 2 + gallery_pair_count(p->page);
-    p->pictures = PELT_NEW(p->gallery->arena, (count + 1 + p->page->pose_count) * each, picture *);
-    if (p->page->mesh->normals) p->smoothing = pelt_smoothing_of(p->gallery->arena, p->page->mesh, (pelt_examples){0});
+    p->gallery->pictures = PELT_NEW(p->gallery->arena, (count + 1 + p->page->pose_count) * each, picture *);
     for (size_t i = 0; i < count; i++) plan_frame(p, i), plan_differences(p, i);
     plan_poses(p);
     for (int kind = 0; kind < REST_KINDS; kind++) plan_rest(p, kind);
@@ -322,35 +304,39 @@ static pelt_result plan_all(void *user, pelt_error *error) {
 
 /* -- Drawing ------------------------------------------------------------------------------------------------------- */
 
+pelt_image *picture_draw(const picture *pic, const pelt_mesh *mesh) {
+    pelt_image *image = pelt_image_new(pic->width, pic->height);
+    pelt_result result = image ? pelt_draw_mesh(image, &pic->view, mesh, &pic->look) : PELT_ERROR_MEMORY;
+    if (result == PELT_OK || result == PELT_ERROR_ARGUMENT) return image; /* a view of nothing is an empty picture */
+    pelt_image_free(image);
+    return NULL;
+}
+
 typedef struct batch {
     const plan *plan;
-    size_t first;
+    picture **pictures;
 } batch;
 
-/* A picture that cannot be drawn has no PNG; gallery_make sees that. */
-static void draw_picture(void *user, size_t i, pelt_arena *scratch) {
+/* A picture that cannot be drawn has no PNG; draw_all sees that. */
+static void draw_one(void *user, size_t i, pelt_arena *scratch) {
     (void)scratch;
     const batch *b = user;
-    const pelt_mesh *mesh = b->plan->page->mesh;
-    picture *pic = b->plan->pictures[b->first + i];
-    pelt_image *image = pelt_image_new(pic->width, pic->height);
-    if (!image) return;
-    pelt_result result = pelt_draw_mesh(image, &pic->view, mesh, &(pelt_look){pic->positions, pic->normals, pic->heat});
-    if (result == PELT_OK || result == PELT_ERROR_ARGUMENT) /* a view of nothing is an empty picture */
-        pelt_image_png(image, &pic->png, NULL);
+    pelt_image *image = picture_draw(b->pictures[i], b->plan->page->mesh);
+    if (image) pelt_image_png(image, &b->pictures[i]->png, NULL);
     pelt_image_free(image);
 }
 
 static pelt_result draw_all(const plan *p, pelt_error *error) {
     enum { BATCH = 16 }; /* progress is told between batches, by one thread */
-    for (size_t first = 0; first < p->picture_count; first += BATCH) {
-        if (pelt_should_stop(&p->page->progress, "pictures", (double)first / (double)p->picture_count))
+    size_t total = p->gallery->picture_count;
+    for (size_t first = 0; first < total; first += BATCH) {
+        if (pelt_should_stop(&p->page->progress, "pictures", (double)first / (double)total))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "the report was stopped on request");
-        batch b = {p, first};
-        size_t count = p->picture_count - first < BATCH ? p->picture_count - first : BATCH;
-        pelt_parallel(NULL, p->page->threads, count, draw_picture, &b);
+        batch b = {p, p->gallery->pictures + first};
+        size_t count = total - first < BATCH ? total - first : BATCH;
+        pelt_parallel(NULL, p->page->threads, count, draw_one, &b);
         for (size_t i = 0; i < count; i++)
-            if (!p->pictures[first + i]->png.bytes) return pelt_no_memory(error);
+            if (!b.pictures[i]->png.bytes) return pelt_no_memory(error);
     }
     return PELT_OK;
 }
@@ -364,38 +350,22 @@ static pelt_result check_mesh(const pelt_report_page *page, pelt_error *error) {
     return PELT_OK;
 }
 
-pelt_result gallery_make(const pelt_report_page *page, gallery *out, pelt_error *error) {
+pelt_result gallery_make(const pelt_report_page *page, bool alone, gallery *out, pelt_error *error) {
     pelt_result result = check_mesh(page, error);
     *out = (gallery){0};
     if (result != PELT_OK) return result;
     out->arena = pelt_arena_new(0);
-    plan p = {.page = page, .gallery = out};
+    plan p = {.page = page, .gallery = out, .alone = alone};
     p.size = page->picture_size ? page->picture_size : DEFAULT_SIZE;
     p.size = p.size < SMALLEST_SIZE ? SMALLEST_SIZE : p.size > LARGEST_SIZE ? LARGEST_SIZE : p.size;
     result = pelt_stage(out->arena, plan_all, &p, error);
-    if (!result) result = draw_all(&p, error);
-    if (result != PELT_OK) gallery_free(page, out);
+    if (!result && !alone) result = draw_all(&p, error);
+    if (result != PELT_OK) gallery_free(out);
     return result;
 }
 
-static void strip_free(const pelt_report_page *page, strip *s) {
-    free(s->truth.png.bytes);
-    for (size_t r = 0; r < page->row_count; r++) {
-        if (s->models) free(s->models[r].png.bytes);
-        if (s->heats) free(s->heats[r].png.bytes);
-    }
-}
-
-void gallery_free(const pelt_report_page *page, gallery *g) {
-    for (size_t i = 0; i < page->picture_count; i++) {
-        if (g->frames) strip_free(page, &g->frames[i]);
-        if (g->closeups && g->closeups[i].used) strip_free(page, &g->closeups[i]);
-        for (size_t k = 0; g->differences && g->differences[i].heats && k < gallery_pair_count(page); k++)
-            free(g->differences[i].heats[k].png.bytes);
-    }
-    for (size_t i = 0; g->poses && i < page->pose_count; i++) strip_free(page, &g->poses[i]);
-    for (int kind = 0; kind < REST_KINDS; kind++)
-        for (int side = 0; side < REST_SIDES; side++) strip_free(page, &g->rest[kind][side]);
+void gallery_free(gallery *g) {
+    for (size_t i = 0; i < g->picture_count; i++) free(g->pictures[i]->png.bytes);
     pelt_arena_free(g->arena);
     *g = (gallery){0};
 }

@@ -6,36 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- Measures and names -------------------------------------------------------------------------------------------- */
+/* -- Measures ------------------------------------------------------------------------------------------------------ */
 
 const pelt_measure *row_measure(const pelt_report_page *page, size_t row) {
     return page->test_count ? page->rows[row].test_all : page->rows[row].train;
-}
-
-static bool same(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
-
-void put_row_name(text *out, const pelt_report_page *page, size_t row) {
-    const pelt_report_row *r = &page->rows[row];
-    bool shared = false;
-    for (size_t i = 0; i < page->row_count; i++) shared |= i != row && same(page->rows[i].method, r->method);
-    text_escape(out, r->method ? r->method : "unnamed");
-    if (!shared) return;
-    /* As `pelt compare --methods` has it: METHOD/BLEND/CORRECTIVE, the last only where it sets two rows apart. */
-    text_put(out, "/");
-    text_escape(out, r->blend ? r->blend : "–");
-    bool same_blend = false;
-    for (size_t i = 0; i < page->row_count; i++)
-        same_blend |= i != row && same(page->rows[i].method, r->method) && same(page->rows[i].blend, r->blend);
-    if (!same_blend) return;
-    text_put(out, "/");
-    text_escape(out, r->corrective ? r->corrective : "–");
-}
-
-void put_picture_mark(text *out, size_t index) {
-    if (index < 26)
-        text_format(out, "%c", 'A' + (int)index);
-    else
-        text_format(out, "%zu", index + 1);
 }
 
 /* The row with the smallest error, or row_count when none was measured. */
@@ -110,19 +84,27 @@ static void put_facts(text *out, const pelt_report_page *page) {
     text_put(out, "</p>\n");
 }
 
-static void put_opening(text *out, const pelt_report_page *page) {
-    const char *title = page->title ? page->title : "Skins compared";
+/* -- Any page ------------------------------------------------------------------------------------------------------ */
+
+void page_open(text *out, const char *kind, const char *name) {
     text_put(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
                   "content=\"width=device-width, initial-scale=1\">\n<title>");
-    text_escape(out, title);
+    text_put(out, kind);
+    text_escape(out, name);
     text_put(out, "</title>\n<style>\n");
     text_put(out, page_style);
     text_put(out, "</style>\n</head>\n<body>\n<main>\n<header>\n<h1>");
-    text_escape(out, title);
+    text_put(out, kind);
+    text_escape(out, name);
     text_put(out, "</h1>\n");
-    put_lead(out, page);
-    put_facts(out, page);
-    text_put(out, "</header>\n");
+}
+
+pelt_result page_close(text *out, pelt_result result, pelt_bytes *html, pelt_error *error) {
+    text_put(out, "</main>\n</body>\n</html>\n");
+    if (!result && out->failed) result = pelt_no_memory(error);
+    if (result) free(out->bytes);
+    *html = result ? (pelt_bytes){0} : (pelt_bytes){out->bytes, out->size};
+    return result;
 }
 
 /* -- Tables -------------------------------------------------------------------------------------------------------- */
@@ -246,131 +228,6 @@ static void put_clip_table(text *out, const pelt_report_page *page) {
     text_put(out, "</tbody>\n</table></div>\n</section>\n");
 }
 
-/* -- Pictures ------------------------------------------------------------------------------------------------------ */
-
-void put_image(text *out, const picture *pic, const char *what) {
-    text_format(out, "<img width=\"%u\" height=\"%u\" alt=\"%s\" src=\"data:image/png;base64,", pic->width, pic->height,
-                what);
-    text_base64(out, pic->png.bytes, pic->png.size);
-    text_put(out, "\">");
-}
-
-void put_ramp(text *out, const char *direction) {
-    text_format(out, "<span class=\"ramp\" style=\"background:linear-gradient(%s", direction);
-    for (int k = 0; k <= 12; k++) {
-        uint8_t c[3];
-        pelt_heat_color(k / 12.0, c);
-        text_format(out, ",#%02x%02x%02x", c[0], c[1], c[2]);
-    }
-    text_put(out, ")\"></span>");
-}
-
-void put_scale_tick(text *out, const pelt_report_page *page, double error, bool and_more) {
-    text_put(out, and_more && error > 0 ? "<span>&ge;&#8239;" : "<span>");
-    text_digits(out, error, 2);
-    if (page->mesh->diagonal > 0 && error > 0) {
-        text_put(out, " = ");
-        text_rough_percent(out, error / page->mesh->diagonal);
-    }
-    text_put(out, "</span>");
-}
-
-/* The colour scale, in the place that an error picture of the truth would have. */
-static void put_scale(text *out, const pelt_report_page *page, const strip *s) {
-    text_format(out, "<div class=\"scale\" style=\"aspect-ratio:%u/%u\">", s->truth.width, s->truth.height);
-    put_ramp(out, "0deg");
-    int steps = s->truth.height * 10 < s->truth.width * 6 ? 1 : 4; /* a low picture has no room for more */
-    text_put(out, "<span class=\"ticks\">");
-    for (int k = steps; k >= 0; k--) put_scale_tick(out, page, s->full_heat * k / steps, k == steps);
-    text_put(out, "</span></div>");
-}
-
-static void put_frame_errors(text *out, const pelt_report_page *page, const picture *heat, double full_heat) {
-    double sum = 0, most = 0;
-    uint32_t n = page->mesh->vertex_count;
-    for (size_t v = 0; v < n; v++) sum += heat->heat[v] * heat->heat[v], most = fmax(most, heat->heat[v]);
-    text_put(out, "RMS ");
-    text_number(out, n ? full_heat * sqrt(sum / n) : 0);
-    text_put(out, "<br>max ");
-    text_number(out, full_heat * most);
-}
-
-/* `wide` is the strip of the whole character: its width rules, so that the columns of a close-up stand below its own.
- */
-static void put_strip(text *out, const pelt_report_page *page, const strip *s, const strip *wide) {
-    bool closeup = s != wide;
-    double sharp = fmin(fmax(0.9 * wide->truth.width, 240), 373);
-    text_format(out, "<div class=\"strip row%s\" style=\"--n:%zu;--cell:%.0fpx\">\n", closeup ? " brief" : "",
-                page->row_count + 1, floor(sharp));
-    text_put(out, "<figure><figcaption><b>truth</b></figcaption><div>");
-    put_image(out, &s->truth, "truth");
-    text_put(out, "</div>");
-    put_scale(out, page, s);
-    text_put(out, "</figure>\n");
-    for (size_t r = 0; r < page->row_count; r++) {
-        if (!s->models[r].png.bytes || !s->heats[r].png.bytes) continue;
-        text_put(out, "<figure><figcaption><b>");
-        put_row_name(out, page, r);
-        text_put(out, "</b>");
-        if (!closeup) put_frame_errors(out, page, &s->heats[r], s->full_heat);
-        text_put(out, "</figcaption><div>");
-        put_image(out, &s->models[r], "model");
-        text_put(out, "</div><div>");
-        put_image(out, &s->heats[r], "error of the model");
-        text_put(out, "</div></figure>\n");
-    }
-    text_put(out, "</div>\n");
-}
-
-static void put_frames(text *out, const pelt_report_page *page, const gallery *g) {
-    if (page->picture_count == 0) return;
-    text_put(out,
-             "<section>\n<h2>Worst frames</h2>\n<p class=\"muted\">Above: the mesh. Below: how far each vertex is from "
-             "the truth. All pictures of a row have one camera and one colour scale: full colour is the error that "
-             "99&#8239;% "
-             "of the vertices stay under in the middle one of the methods, and all beyond.</p>\n");
-    for (size_t i = 0; i < page->picture_count; i++) {
-        if (!g->frames[i].used) continue;
-        put_frame_title(out, page, i);
-        put_strip(out, page, &g->frames[i], &g->frames[i]);
-        if (!g->closeups[i].used) continue;
-        text_format(out, "<h4>Close up, around vertex %u</h4>\n", g->closeups[i].worst_vertex);
-        put_strip(out, page, &g->closeups[i], &g->frames[i]);
-    }
-    text_put(out, "</section>\n");
-}
-
-static void put_rest(text *out, const pelt_report_page *page, const strip sides[REST_SIDES], const char *title,
-                     const char *what) {
-    const picture *front = sides[REST_FRONT].heats, *back = sides[REST_BACK].heats;
-    size_t drawn = 0;
-    for (size_t r = 0; r < page->row_count; r++) drawn += front[r].png.bytes && back[r].png.bytes;
-    if (!drawn) return;
-    text_format(out,
-                "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s, over all %s frames, on the rest pose, from the front "
-                "and from behind. Each method has a colour scale of its own, up to the error that 99&#8239;%% of the "
-                "vertices stay under.</p>\n<div class=\"flat\"><span>0</span>",
-                title, what, page->test_count ? "held-out" : "training");
-    put_ramp(out, "90deg");
-    text_format(out,
-                "<span>as told above each</span></div>\n<div class=\"strip row brief rest\" "
-                "style=\"--n:%zu;--cell:373px\">\n",
-                drawn);
-    for (size_t r = 0; r < page->row_count; r++) {
-        if (!front[r].png.bytes || !back[r].png.bytes) continue;
-        text_put(out, "<figure><figcaption><b>");
-        put_row_name(out, page, r);
-        text_put(out, "</b>");
-        put_scale_tick(out, page, sides[REST_FRONT].full_heats[r], true);
-        text_put(out, "</figcaption><div>");
-        put_image(out, &front[r], "from the front");
-        text_put(out, "</div><div>");
-        put_image(out, &back[r], "from behind");
-        text_put(out, "</div></figure>\n");
-    }
-    text_put(out, "</div>\n</section>\n");
-}
-
 /* -- Closing ------------------------------------------------------------------------------------------------------- */
 
 static void put_findings(text *out, const pelt_report_page *page) {
@@ -423,35 +280,32 @@ static void put_closing(text *out, const pelt_report_page *page) {
         "<dt>ns / vertex</dt><dd>Time to deform one vertex on this machine, in nanoseconds.</dd>\n"
         "<dt>made by</dt><dd>pelt ");
     text_escape(out, page->version ? page->version : PELT_VERSION);
-    text_put(out, "</dd>\n</dl>\n</section>\n</main>\n</body>\n</html>\n");
+    text_put(out, "</dd>\n</dl>\n</section>\n");
 }
 
 pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pelt_error *error) {
     gallery pictures;
-    *html = (pelt_bytes){0};
-    pelt_result result = gallery_make(page, &pictures, error);
-    if (result != PELT_OK) return result;
     text out = {0};
-    put_opening(&out, page);
+    pelt_result result = gallery_make(page, false, &pictures, error);
+    if (result != PELT_OK) return *html = (pelt_bytes){0}, result;
+    page_open(&out, "", page->title ? page->title : "Skins compared");
+    put_lead(&out, page);
+    put_facts(&out, page);
+    text_put(&out, "</header>\n");
     put_table(&out, page);
     put_clip_table(&out, page);
     text_format(&out, "<section>\n<h2>Error of every %s frame</h2>\n", page->test_count ? "held-out" : "training");
     put_plot(&out, page);
     text_put(&out, "</section>\n");
-    put_frames(&out, page, &pictures);
+    put_frames(&out, page, &pictures, "Worst frames", "");
     put_differences(&out, page, &pictures);
     put_poses(&out, page, &pictures);
     put_rest(&out, page, pictures.rest[REST_ERROR], "Where the error sits", "RMS error of each vertex");
     put_rest(&out, page, pictures.rest[REST_ROUGHNESS], "Where it is rough",
              "How much the error of each vertex differs from that of its neighbours, RMS");
-    if (put_joints(&out, page)) out.failed = true;
+    put_joints(&out, page);
     put_findings(&out, page);
     put_closing(&out, page);
-    gallery_free(page, &pictures);
-    if (out.failed) {
-        free(out.bytes);
-        return pelt_no_memory(error);
-    }
-    *html = (pelt_bytes){out.bytes, out.size};
-    return PELT_OK;
+    gallery_free(&pictures);
+    return page_close(&out, PELT_OK, html, error);
 }

@@ -1,5 +1,5 @@
-/* page.h: the parts of the report page: its text (text.c), its pictures (gallery.c), its plot (plot.c); html.c puts
-   them together. */
+/* page.h: the parts of the pages: their text (text.c), pictures (gallery.c), rows of figures (figures.c) and plots
+   (plot.c); html.c and keys_page.c put them together. */
 
 #ifndef PELT_PAGE_H
 #define PELT_PAGE_H
@@ -28,15 +28,22 @@ void text_rough_percent(text *out, double fraction);
 void text_count(text *out, size_t count); /* 1 234 567 */
 void text_seconds(text *out, double seconds);
 
+/* A page from its first byte to its heading, a kind and a name; and its end, where the text becomes the file or, after a failure, goes. */
+void page_open(text *out, const char *kind, const char *name);
+pelt_result page_close(text *out, pelt_result result, pelt_bytes *html, pelt_error *error);
+extern const char page_style[]; /* style.c */
+
 /* -- Pictures (gallery.c) ------------------------------------------------------------------------------------------ */
 
 typedef struct picture {
     uint32_t width, height;
     pelt_view view;
-    const float *positions, *normals;
-    float *heat;
+    pelt_look look;
     pelt_bytes png;
 } picture;
+
+/* NULL when memory is out. */
+pelt_image *picture_draw(const picture *picture, const pelt_mesh *mesh);
 
 /* Pictures of one camera. */
 typedef struct strip {
@@ -54,59 +61,71 @@ enum { REST_FRONT, REST_BACK, REST_SIDES };
 
 typedef struct gallery {
     pelt_arena *arena;
-    strip *frames, *closeups;           /* [picture_count]; a close-up where the error is local */
+    strip *frames, *closeups;           /* [picture_count] of the page; a close-up where the error is local */
     strip *differences;                 /* [picture_count] of methods from one another: heats [pair_count] only */
     strip *poses;                       /* [pose_count] no heats */
     strip rest[REST_KINDS][REST_SIDES]; /* on the rest pose: heats only */
+    picture **pictures;                 /* all of them */
+    size_t picture_count;
 } gallery;
 
 /* Pairs of few methods, (0, 1), (0, 2), ... (1, 2), ...; of many there are too many to show: 0. */
 size_t gallery_pair_count(const pelt_report_page *page);
 
-pelt_result gallery_make(const pelt_report_page *page, gallery *out, pelt_error *error);
-void gallery_free(const pelt_report_page *page, gallery *gallery);
+/* Plans all pictures and draws them. `alone`: only plans, for one picture without a scale beside it, where full colour
+   is the largest error. */
+pelt_result gallery_make(const pelt_report_page *page, bool alone, gallery *out, pelt_error *error);
+void gallery_free(gallery *gallery);
 
-/* -- Figures of papers (figures.c) --------------------------------------------------------------------------------- */
-
-/* Mark, clip, number and reason of a shown frame. */
-void put_frame_title(text *out, const pelt_report_page *page, size_t index);
-/* Where methods differ from one another in the shown frames. */
-void put_differences(text *out, const pelt_report_page *page, const gallery *gallery);
-/* Truth and methods in poses spread over the clips, with the error of each. */
-void put_poses(text *out, const pelt_report_page *page, const gallery *gallery);
-/* The shown frames in one row each: truth, model, error, model, error; and close up. */
-void put_faces(text *out, const pelt_report_page *page, const gallery *gallery);
-
-/* -- EigenSkin (joints.c) ------------------------------------------------------------------------------------------ */
-
-/* Supports, eigendisplacements and error curves of the page's joints. */
-pelt_result put_joints(text *out, const pelt_report_page *page);
-
-/* -- Style sheet (style.c) ----------------------------------------------------------------------------------------- */
-
-extern const char page_style[];
-
-/* -- Pieces (html.c) ----------------------------------------------------------------------------------------------- */
-
-void put_image(text *out, const picture *picture, const char *what);
-/* The colours of errors, along a gradient's direction. */
-void put_ramp(text *out, const char *direction);
-void put_scale_tick(text *out, const pelt_report_page *page, double error, bool and_more);
-
-/* -- Measures and names (html.c) ----------------------------------------------------------------------------------- */
+/* -- Rows of figures (figures.c) ----------------------------------------------------------------------------------- */
 
 /* What a row is called: its method, and more where two rows have the same. */
 void put_row_name(text *out, const pelt_report_page *page, size_t row);
 /* The letter of a picture: A, B, ... */
 void put_picture_mark(text *out, size_t index);
+/* Puts an image and frees it; NULL: the text has failed. */
+void put_drawing(text *out, pelt_image *image, const char *what);
+/* The shown frames, truth and methods in one row each, and close up. */
+void put_frames(text *out, const pelt_report_page *page, const gallery *gallery, const char *title, const char *note);
+/* Where methods differ from one another in the shown frames. */
+void put_differences(text *out, const pelt_report_page *page, const gallery *gallery);
+/* Truth and methods in poses spread over the clips, with the error of each. */
+void put_poses(text *out, const pelt_report_page *page, const gallery *gallery);
+/* What is known of each vertex over all frames, on the rest pose. */
+void put_rest(text *out, const pelt_report_page *page, const strip sides[REST_SIDES], const char *title,
+              const char *what);
+/* Supports, eigendisplacements and error curves of the page's joints (joints.c). */
+void put_joints(text *out, const pelt_report_page *page);
+
+/* -- Plots (plot.c) ------------------------------------------------------------------------------------------------ */
+
+enum { PLOT_WIDTH = 1120, PLOT_LEFT = 66, PLOT_RIGHT = 62, PLOT_PANEL = 168 };
+
+/* A vertical axis, PLOT_PANEL high, over the width of a plot. */
+typedef struct axis {
+    double ground;    /* where it stands, in pixels from the top of the plot */
+    double top, step; /* the value at its top, and between ticks */
+    double least;     /* the value on the ground of a logarithmic axis; 0: a linear one, from 0 */
+    double whole;     /* ticks on the right tell which share of this they are; 0: there are none */
+} axis;
+
+/* A linear axis for values up to `most`. */
+axis axis_up_to(double ground, double most);
+double axis_y(const axis *axis, double value);
+void put_axis(text *out, const axis *axis, const char *title);
+
+void plot_open(text *out, double height, const char *what);
+void plot_close(text *out);
+/* Lines have the colours of their numbers: open, points, and `"/>` or `">` and a title. A point that is not finite
+   breaks a line; pen_down says whether there is a point to go on from. */
+void line_open(text *out, size_t number);
+void line_to(text *out, bool *pen_down, double x, double y);
+/* The head of an entry of a legend, which its name and "</li>" follow. */
+void put_legend_key(text *out, size_t number);
+
 /* The measure that ranks a row: held-out, or training where nothing was held out. May be NULL. */
 const pelt_measure *row_measure(const pelt_report_page *page, size_t row);
-
-/* -- Plot (plot.c) ------------------------------------------------------------------------------------------------- */
-
-enum { PLOT_COLORS = 8 };
-
-/* Error of each frame of the held-out clips, as SVG. */
+/* Error of each frame of the held-out clips. */
 void put_plot(text *out, const pelt_report_page *page);
 
 #endif

@@ -1,22 +1,98 @@
-/* plot.c: the error of every frame, as SVG: two panels (largest error above, RMS below), one line per method, the
-   held-out clips side by side. Where methods differ by more than ten times the errors are on a logarithmic axis, or the
-   better ones would all lie on the ground. Colours come from the style sheet of the page, so that light and dark both read. */
+/* plot.c: plots, as SVG: axes and lines; and the error of every frame: two panels (largest error above, RMS below), one line
+   per method, the held-out clips side by side. Where methods differ by more than ten times the errors are on a logarithmic
+   axis, or the better ones would all lie on the ground. Colours come from the style sheet of the page, so that light and dark
+   both read. */
 
 #include "report/page.h"
 #include <math.h>
 #include <string.h>
 
-enum {
-    WIDTH = 1120,
-    LEFT = 66,
-    RIGHT = 62,
-    TOP = 54,
-    PANEL = 168,
-    BETWEEN = 40,
-    BOTTOM = 40,
-    GAP = 12,
-    MOST_POINTS = 600
-};
+/* -- Axes and lines ------------------------------------------------------------------------------------------------ */
+
+/* A step of 1, 2 or 5 times a power of ten that divides the range into about `count`. */
+static double nice_step(double range, double count) {
+    double power = pow(10, floor(log10(range / count))), part = range / count / power;
+    return power * (part > 5 ? 10 : part > 2 ? 5 : part > 1 ? 2 : 1);
+}
+
+axis axis_up_to(double ground, double most) {
+    double step = nice_step(most > 1e-30 ? most : 1, 5);
+    return (axis){.ground = ground, .step = step, .top = step * fmax(1, ceil(most / step - 1e-6))};
+}
+
+double axis_y(const axis *a, double value) {
+    double height = value / a->top;
+    if (a->least > 0) height = value < a->least ? 0 : log(value / a->least) / log(a->top / a->least);
+    return a->ground - height * PLOT_PANEL;
+}
+
+/* A line across, with its value left and its share of the whole right. */
+static void put_grid_line(text *out, const axis *a, double value, bool base, bool told) {
+    double y = axis_y(a, value);
+    int decimals = (int)fmax(0, -floor(log10(a->step) + 1e-9)); /* as many as the step has */
+    text_format(out, "<line class=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", base ? "base" : "grid",
+                PLOT_LEFT, PLOT_WIDTH - PLOT_RIGHT, y, y);
+    if (!told) return;
+    text_format(out, "<text class=\"tick end\" x=\"%d\" y=\"%.1f\">", PLOT_LEFT - 8, y + 4);
+    if (a->least > 0 || decimals > 6 || value >= 1e6)
+        text_format(out, "%.3g", value);
+    else
+        text_format(out, "%.*f", decimals, value);
+    text_put(out, "</text>\n");
+    if (a->whole > 0 && value > 0)
+        text_format(out, "<text class=\"tick\" x=\"%d\" y=\"%.1f\">%.2g&#8239;%%</text>\n", PLOT_WIDTH - PLOT_RIGHT + 8,
+                    y + 4, 100 * value / a->whole);
+}
+
+/* 1, 2 and 5 of every decade; over many decades only their beginnings have room for numbers. */
+static void put_decades(text *out, const axis *a) {
+    static const int steps[] = {1, 2, 5};
+    bool wide = log10(a->top / a->least) > 2.2;
+    for (int power = (int)floor(log10(a->least)); power <= (int)ceil(log10(a->top)); power++)
+        for (int i = 0; i < 3; i++) {
+            double value = steps[i] * pow(10, power);
+            if (value < a->least * (1 - 1e-9) || value > a->top * (1 + 1e-9)) continue;
+            put_grid_line(out, a, value, value <= a->least * (1 + 1e-9), !wide || i == 0);
+        }
+}
+
+void put_axis(text *out, const axis *a, const char *title) {
+    text_format(out, "<text class=\"head\" x=\"%d\" y=\"%.1f\">%s%s</text>\n", PLOT_LEFT, a->ground - PLOT_PANEL - 26,
+                title, a->least > 0 ? ", logarithmic" : "");
+    if (a->least > 0)
+        put_decades(out, a);
+    else
+        for (int k = 0; k * a->step <= a->top * (1 + 1e-9); k++) put_grid_line(out, a, k * a->step, k == 0, true);
+}
+
+void plot_open(text *out, double height, const char *what) {
+    text_format(out,
+                "<div class=\"scroll\"><svg class=\"plot\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"%s\">\n",
+                PLOT_WIDTH, height, what);
+}
+
+void plot_close(text *out) { text_put(out, "</svg></div>\n"); }
+
+enum { COLORS = 8 };
+
+void line_open(text *out, size_t number) {
+    text_format(out, "<path class=\"line m%zu%s\" d=\"", number % COLORS, number >= COLORS ? " dashed" : "");
+}
+
+void line_to(text *out, bool *pen_down, double x, double y) {
+    if (isfinite(y)) text_format(out, "%s%.1f %.1f", *pen_down ? "L" : "M", x, y);
+    *pen_down = isfinite(y);
+}
+
+void put_legend_key(text *out, size_t number) {
+    text_put(out, "<li><svg width=\"26\" height=\"10\" aria-hidden=\"true\">");
+    line_open(out, number);
+    text_put(out, "M2 5H24\"/></svg> ");
+}
+
+/* -- Frames -------------------------------------------------------------------------------------------------------- */
+
+enum { TOP = 54, BETWEEN = 60, BOTTOM = 40, GAP = 12, MOST_POINTS = 600, MOST_DECADES = 5 };
 
 typedef enum quantity { LARGEST, RMS, QUANTITIES } quantity;
 
@@ -24,12 +100,8 @@ typedef struct plot {
     const pelt_report_page *page;
     size_t clip_count;
     double frame_total;
-    bool logarithmic;
-    double top[QUANTITIES], step[QUANTITIES]; /* of the axes: the value at the top, and between ticks */
-    double bottom[QUANTITIES];                /* of logarithmic ones: what is smaller lies there too */
+    axis axes[QUANTITIES];
 } plot;
-
-/* -- Data ---------------------------------------------------------------------------------------------------------- */
 
 static const pelt_measure *measure_of(const plot *p, size_t row, size_t clip) {
     const pelt_report_row *r = &p->page->rows[row];
@@ -52,12 +124,6 @@ static uint32_t clip_frames(const plot *p, size_t clip) {
         if (m && m->frame_count > frames) frames = m->frame_count;
     }
     return frames;
-}
-
-/* A step of 1, 2 or 5 times a power of ten that divides the range into about `count`. */
-static double nice_step(double range, double count) {
-    double power = pow(10, floor(log10(range / count))), part = range / count / power;
-    return power * (part > 5 ? 10 : part > 2 ? 5 : part > 1 ? 2 : 1);
 }
 
 /* The least and the most of the values that are there; least 0: there are none above 0. */
@@ -92,29 +158,30 @@ static bool far_apart(const plot *p) {
     return methods.least > 0 && methods.most > 10 * methods.least;
 }
 
-enum { MOST_DECADES = 5 };
-
 static void find_axes(plot *p) {
-    p->logarithmic = far_apart(p);
+    bool logarithmic = far_apart(p);
     for (quantity q = LARGEST; q < QUANTITIES; q++) {
         range all = range_of(p, q);
-        if (all.most < 1e-30) all.most = 1;
-        p->step[q] = nice_step(all.most, 5);
-        p->top[q] = ceil(all.most / p->step[q] - 1e-6) * p->step[q];
+        axis *a = &p->axes[q];
+        *a = axis_up_to(TOP + PLOT_PANEL + q * (PLOT_PANEL + BETWEEN), all.most);
+        a->whole = p->page->mesh->diagonal;
+        if (!logarithmic) continue;
         double least = fmax(all.least, all.most * pow(10, -MOST_DECADES)), power = pow(10, floor(log10(least)));
-        p->bottom[q] = power * (least >= 5 * power ? 5 : least >= 2 * power ? 2 : 1);
-        if (!(p->bottom[q] < p->top[q])) p->bottom[q] = p->top[q] / 10;
+        a->least = power * (least >= 5 * power ? 5 : least >= 2 * power ? 2 : 1);
+        if (!(a->least < a->top)) a->least = a->top / 10;
     }
 }
 
 /* -- Places -------------------------------------------------------------------------------------------------------- */
 
-static double usable_width(const plot *p) { return WIDTH - LEFT - RIGHT - GAP * ((double)p->clip_count - 1); }
+static double usable_width(const plot *p) {
+    return PLOT_WIDTH - PLOT_LEFT - PLOT_RIGHT - GAP * ((double)p->clip_count - 1);
+}
 
 static double clip_left(const plot *p, size_t clip) {
     double before = 0;
     for (size_t c = 0; c < clip; c++) before += clip_frames(p, c);
-    return LEFT + GAP * (double)clip + before / p->frame_total * usable_width(p);
+    return PLOT_LEFT + GAP * (double)clip + before / p->frame_total * usable_width(p);
 }
 
 static double clip_width(const plot *p, size_t clip) { return clip_frames(p, clip) / p->frame_total * usable_width(p); }
@@ -123,65 +190,7 @@ static double frame_x(const plot *p, size_t clip, double frame) {
     return clip_left(p, clip) + (frame + 0.5) / clip_frames(p, clip) * clip_width(p, clip);
 }
 
-static double panel_bottom(quantity q) { return TOP + PANEL + q * (PANEL + BETWEEN); }
-
-static double value_y(const plot *p, quantity q, double value) {
-    double height = value / p->top[q];
-    if (p->logarithmic) height = log(fmax(value, p->bottom[q]) / p->bottom[q]) / log(p->top[q] / p->bottom[q]);
-    return panel_bottom(q) - height * PANEL;
-}
-
 /* -- Marks --------------------------------------------------------------------------------------------------------- */
-
-/* Ticks are multiples of the step: as many decimals as the step has. */
-static void put_tick(text *out, double value, double step) {
-    int decimals = (int)fmax(0, -floor(log10(step) + 1e-9));
-    if (decimals > 6 || value >= 1e6)
-        text_format(out, "%.2g", value);
-    else
-        text_format(out, "%.*f", decimals, value);
-}
-
-/* A line across, with its value left and its share of the size right. */
-static void put_grid_line(text *out, const plot *p, quantity q, double value, bool base, bool told) {
-    double diagonal = p->page->mesh->diagonal, y = value_y(p, q, value);
-    text_format(out, "<line class=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", base ? "base" : "grid", LEFT,
-                WIDTH - RIGHT, y, y);
-    if (!told) return;
-    text_format(out, "<text class=\"tick end\" x=\"%d\" y=\"%.1f\">", LEFT - 8, y + 4);
-    if (p->logarithmic)
-        text_format(out, "%.3g", value);
-    else
-        put_tick(out, value, p->step[q]);
-    text_put(out, "</text>");
-    if (!(diagonal > 0) || value == 0) return;
-    text_format(out, "<text class=\"tick\" x=\"%d\" y=\"%.1f\">%.2g&#8239;%%</text>\n", WIDTH - RIGHT + 8, y + 4,
-                100 * value / diagonal);
-}
-
-/* 1, 2 and 5 of every decade; over many decades only their beginnings have room for numbers. */
-static void put_decades(text *out, const plot *p, quantity q) {
-    static const int steps[] = {1, 2, 5};
-    bool wide = log10(p->top[q] / p->bottom[q]) > 2.2;
-    for (int power = (int)floor(log10(p->bottom[q])); power <= (int)ceil(log10(p->top[q])); power++)
-        for (int i = 0; i < 3; i++) {
-            double value = steps[i] * pow(10, power);
-            if (value < p->bottom[q] * (1 - 1e-9) || value > p->top[q] * (1 + 1e-9)) continue;
-            put_grid_line(out, p, q, value, value <= p->bottom[q] * (1 + 1e-9), !wide || i == 0);
-        }
-}
-
-static void put_axis(text *out, const plot *p, quantity q) {
-    text_format(out, "<text class=\"head\" x=\"%d\" y=\"%.1f\">%s%s</text>\n", LEFT,
-                panel_bottom(q) - PANEL - (q == LARGEST ? 26 : 10), /* letters stand below it */
-                q == LARGEST ? "Largest error in the frame" : "RMS error of the frame",
-                p->logarithmic ? ", logarithmic" : "");
-    if (p->logarithmic)
-        put_decades(out, p, q);
-    else
-        for (int k = 0; k * p->step[q] <= p->top[q] * (1 + 1e-9); k++)
-            put_grid_line(out, p, q, k * p->step[q], k == 0, true);
-}
 
 /* A name, cut where it would run into the next clip's. */
 static void put_fitting(text *out, const char *name, double width) {
@@ -197,12 +206,12 @@ static void put_fitting(text *out, const char *name, double width) {
 }
 
 static void put_clip(text *out, const plot *p, size_t clip) {
-    double left = clip_left(p, clip), width = clip_width(p, clip), bottom = panel_bottom(RMS);
+    double left = clip_left(p, clip), width = clip_width(p, clip), bottom = p->axes[RMS].ground;
     uint32_t frames = clip_frames(p, clip);
     if (frames == 0) return;
     for (quantity q = LARGEST; q < QUANTITIES; q++)
         text_format(out, "<rect class=\"clip\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>", left,
-                    panel_bottom(q) - PANEL, width, PANEL);
+                    p->axes[q].ground - PLOT_PANEL, width, PLOT_PANEL);
     text_format(out, "<text class=\"name mid\" x=\"%.1f\" y=\"%.1f\">", left + width / 2, bottom + 34);
     put_fitting(out, clip_name(p, clip), width);
     text_put(out, "</text>\n");
@@ -231,16 +240,13 @@ static void put_line(text *out, const plot *p, size_t row, size_t clip, quantity
     if (!values || m->frame_count == 0) return;
     uint32_t stride = (m->frame_count + MOST_POINTS - 1) / MOST_POINTS;
     bool pen_down = false;
-    text_format(out, "<path class=\"line m%zu%s\" d=\"", row % PLOT_COLORS, row >= PLOT_COLORS ? " dashed" : "");
+    line_open(out, row);
     for (uint32_t f = 0; f < m->frame_count; f += stride) {
         uint32_t last = m->frame_count - f < stride ? m->frame_count : f + stride;
-        double value = summary_value(values, f, last, q);
-        if (isfinite(value))
-            text_format(out, "%s%.1f %.1f", pen_down ? "L" : "M", frame_x(p, clip, (f + last - 1) / 2.0),
-                        value_y(p, q, value));
-        if (m->frame_count == 1 && isfinite(value)) text_put(out, "h0.1"); /* round caps make it a dot */
-        pen_down = isfinite(value);
+        line_to(out, &pen_down, frame_x(p, clip, (f + last - 1) / 2.0),
+                axis_y(&p->axes[q], summary_value(values, f, last, q)));
     }
+    if (m->frame_count == 1 && pen_down) text_put(out, "h0.1"); /* round caps make it a dot */
     text_put(out, "\"><title>");
     put_row_name(out, p->page, row);
     text_put(out, "</title></path>\n");
@@ -254,24 +260,11 @@ static void put_marker(text *out, const plot *p, size_t index) {
         if (!name || !shown->clip || strcmp(name, shown->clip) != 0 || shown->frame >= clip_frames(p, c)) continue;
         double x = frame_x(p, c, shown->frame);
         text_format(out, "<line class=\"mark\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%.1f\"/>", x, x, TOP,
-                    panel_bottom(RMS));
+                    p->axes[RMS].ground);
         text_format(out, "<text class=\"letter mid\" x=\"%.1f\" y=\"%d\">", x, TOP - 4);
         put_picture_mark(out, index);
         text_put(out, "</text>\n");
     }
-}
-
-static void put_legend(text *out, const pelt_report_page *page) {
-    text_put(out, "<ul class=\"legend\">");
-    for (size_t r = 0; r < page->row_count; r++) {
-        text_format(out,
-                    "<li><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path class=\"line m%zu%s\" "
-                    "d=\"M2 5H24\"/></svg> ",
-                    r % PLOT_COLORS, r >= PLOT_COLORS ? " dashed" : "");
-        put_row_name(out, page, r);
-        text_put(out, "</li>");
-    }
-    text_put(out, "</ul>\n");
 }
 
 void put_plot(text *out, const pelt_report_page *page) {
@@ -282,18 +275,23 @@ void put_plot(text *out, const pelt_report_page *page) {
         return;
     }
     find_axes(&p);
-    put_legend(out, page);
-    text_format(out,
-                "<div class=\"scroll\"><svg class=\"plot\" viewBox=\"0 0 %d %.0f\" role=\"img\" "
-                "aria-label=\"Error of each frame, by method\">\n",
-                WIDTH, panel_bottom(RMS) + BOTTOM);
+    text_put(out, "<ul class=\"legend\">");
+    for (size_t r = 0; r < page->row_count; r++) {
+        put_legend_key(out, r);
+        put_row_name(out, page, r);
+        text_put(out, "</li>");
+    }
+    text_put(out, "</ul>\n");
+    plot_open(out, p.axes[RMS].ground + BOTTOM, "Error of each frame, by method");
     for (size_t c = 0; c < p.clip_count; c++) put_clip(out, &p, c);
-    for (quantity q = LARGEST; q < QUANTITIES; q++) put_axis(out, &p, q);
+    put_axis(out, &p.axes[LARGEST], "Largest error in the frame");
+    put_axis(out, &p.axes[RMS], "RMS error of the frame");
     for (size_t i = 0; i < page->picture_count; i++) put_marker(out, &p, i);
     for (quantity q = LARGEST; q < QUANTITIES; q++)
         for (size_t r = 0; r < page->row_count; r++)
             for (size_t c = 0; c < p.clip_count; c++) put_line(out, &p, r, c, q);
+    plot_close(out);
     text_put(out,
-             "</svg></div>\n<p class=\"note\">Left: scene units. Right: share of the character's size. Along: frames "
-             "of the clips. Letters: frames shown below.</p>\n");
+             "<p class=\"note\">Left: scene units. Right: share of the character's size. Along: frames of the clips. "
+             "Letters: frames shown below.</p>\n");
 }

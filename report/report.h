@@ -102,18 +102,16 @@ typedef struct pelt_report_page {
     pelt_progress progress;
 } pelt_report_page;
 
-/* Writes the page: one HTML file that needs no other, to be freed with free(). Every name may come from a file and is
+/* Writes the page: one HTML file that needs no other. Every name may come from a file and is
    escaped. */
 pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pelt_error *error);
 
-/* One PNG picture of a shown frame on white: truth, then model and error of every row, side by side; of more than two
-   rows the errors stand below the models, in rows of four. Full colour is the largest error in it. Free with free(). */
-pelt_result pelt_report_strip(const pelt_report_page *page, size_t index, pelt_bytes *png, pelt_error *error);
-/* The models of two to four rows in a shown frame, and below how far each pair of them is apart: first and second, first
-   and third, ... (Rhee et al., figure 1). */
-pelt_result pelt_report_differences(const pelt_report_page *page, size_t index, pelt_bytes *png, pelt_error *error);
-/* All poses: the truth, and below it every row (Rhee et al., figures 5 and 6). */
-pelt_result pelt_report_poses(const pelt_report_page *page, pelt_bytes *png, pelt_error *error);
+/* What one picture shows, without words and on white: the first shown frame in truth, with model and error of every row (full
+   colour is the largest error in it); the models of two to four rows in that frame, and below how far each pair is
+   apart, first and second, first and third, ... (Rhee et al., figure 1); or all poses, the truth and below it every row
+   (figures 5 and 6). */
+typedef enum pelt_panels { PELT_PANELS_ERRORS, PELT_PANELS_DIFFERENCES, PELT_PANELS_POSES } pelt_panels;
+pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, pelt_bytes *png, pelt_error *error);
 
 /* -- The page of key points (keys_page.c) -------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* text.c: text that grows, HTML escaping, and numbers as people like to read them. */
 
 #include "report/page.h"
+#include "rig/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,25 +44,10 @@ void text_format(text *out, const char *format, ...) {
         put_bytes(out, line, (size_t)length);
 }
 
-/* Length of the UTF-8 sequence at s, 0 when it is none: overlong, a surrogate, beyond Unicode, or cut off. */
-static size_t utf8_length(const unsigned char *s) {
-    size_t length = s[0] < 0x80                   ? 1
-                    : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-                    : s[0] < 0xe0                 ? 0
-                    : s[0] < 0xf0                 ? 3
-                    : s[0] < 0xf5                 ? 4
-                                                  : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
-    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
-    return length;
-}
-
 void text_escape(text *out, const char *plain) {
     const unsigned char *s = (const unsigned char *)(plain ? plain : "");
     while (*s) {
-        size_t length = utf8_length(s);
+        size_t length = pelt_utf8_size((const char *)s);
         if (*s == '<')
             text_put(out, "&lt;");
         else if (*s == '>')

@@ -504,7 +504,7 @@ static void a_picture_of_many_methods_has_their_errors_below_them(void **state) 
     for (size_t n = 2; n <= 5; n += n == 3 ? 2 : 1) {
         c->page.row_count = n;
         pelt_bytes png;
-        assert_int_equal(pelt_report_strip(&c->page, 0, &png, NULL), PELT_OK);
+        assert_int_equal(pelt_report_sheet(&c->page, PELT_PANELS_ERRORS, &png, NULL), PELT_OK);
         png_image reader = {.version = PNG_IMAGE_VERSION};
         assert_true(png_image_begin_read_from_memory(&reader, png.bytes, png.size));
         reader.format = PNG_FORMAT_RGB;
@@ -627,7 +627,7 @@ static void differences_of_methods_are_drawn_pair_by_pair(void **state) {
     free(html);
     pelt_bytes png;
     uint32_t width, height;
-    assert_int_equal(pelt_report_differences(&c->page, 0, &png, NULL), PELT_OK);
+    assert_int_equal(pelt_report_sheet(&c->page, PELT_PANELS_DIFFERENCES, &png, NULL), PELT_OK);
     uint8_t *pixels = decode(png, &width, &height);
     uint32_t panel = (width - 2 * GAP) / 3, below = (height - GAP) / 2 + GAP;
     double heat[3];
@@ -635,7 +635,7 @@ static void differences_of_methods_are_drawn_pair_by_pair(void **state) {
     assert_true(heat[0] > 1000 && heat[2] > 1000 && heat[1] < 0.01 * heat[0]);
     free(pixels);
     c->page.rows = c->rows, c->page.row_count = 1;
-    assert_int_equal(pelt_report_differences(&c->page, 0, &png, NULL), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_report_sheet(&c->page, PELT_PANELS_DIFFERENCES, &png, NULL), PELT_ERROR_ARGUMENT);
     free(c);
 }
 
@@ -657,7 +657,7 @@ static void poses_stand_side_by_side_with_the_error_of_each(void **state) {
     free(html);
     pelt_bytes png;
     uint32_t width, height, seen[3][2];
-    assert_int_equal(pelt_report_poses(&c->page, &png, NULL), PELT_OK);
+    assert_int_equal(pelt_report_sheet(&c->page, PELT_PANELS_POSES, &png, NULL), PELT_OK);
     uint8_t *pixels = decode(png, &width, &height);
     uint32_t panel = (width - GAP) / 2, high = (height - 2 * GAP) / 3;
     for (uint32_t r = 0; r < 3; r++)

@@ -1,0 +1,78 @@
+/* sheet.c: one picture for a page or a README: the truth, then every method's model and where it is wrong; or where methods
+   differ; or poses. Of errors, up to two methods stand in one row; more of them in several, each with its error below it. */
+
+#include "report/page.h"
+#include <string.h>
+
+enum { GAP = 12, IN_ONE_ROW = 2, COLUMNS = 4 };
+
+/* Panels of one size, in columns and rows. */
+typedef struct sheet {
+    const pelt_report_page *page;
+    pelt_image *image;
+    uint32_t width, height; /* of a panel */
+    pelt_result result;
+} sheet;
+
+static void lay_out(sheet *s, size_t columns, size_t rows, const picture *panel) {
+    s->width = panel->width + GAP, s->height = panel->height + GAP;
+    s->image = pelt_image_new((uint32_t)columns * s->width - GAP, (uint32_t)rows * s->height - GAP);
+    if (!s->image) s->result = PELT_ERROR_MEMORY;
+    if (s->image) memset(s->image->rgba, 255, 4 * (size_t)s->image->width * s->image->height);
+}
+
+static void put(sheet *s, size_t column, size_t row, const picture *panel) {
+    if (s->result || !panel->look.positions) return;
+    pelt_image *image = picture_draw(panel, s->page->mesh);
+    if (image)
+        pelt_image_paste(s->image, image, (uint32_t)column * s->width, (uint32_t)row * s->height);
+    else
+        s->result = PELT_ERROR_MEMORY;
+    pelt_image_free(image);
+}
+
+static void show_errors(sheet *s, const strip *frame) {
+    size_t methods = s->page->row_count, columns = methods + 1 < COLUMNS ? methods + 1 : COLUMNS;
+    bool stacked = methods > IN_ONE_ROW;
+    lay_out(s, stacked ? columns : 1 + 2 * methods, stacked ? 2 * ((methods + columns) / columns) : 1, &frame->truth);
+    put(s, 0, 0, &frame->truth);
+    for (size_t r = 0; r < methods; r++) {
+        size_t column = stacked ? (r + 1) % columns : 1 + 2 * r, row = stacked ? 2 * ((r + 1) / columns) : 0;
+        put(s, column, row, &frame->models[r]);
+        put(s, stacked ? column : column + 1, stacked ? row + 1 : row, &frame->heats[r]);
+    }
+}
+
+static void show_differences(sheet *s, const gallery *g) {
+    size_t methods = s->page->row_count, pairs = gallery_pair_count(s->page);
+    lay_out(s, pairs > methods ? pairs : methods, 2, &g->frames[0].truth);
+    for (size_t r = 0; r < methods; r++) put(s, r, 0, &g->frames[0].models[r]);
+    for (size_t k = 0; k < pairs; k++) put(s, k, 1, &g->differences[0].heats[k]);
+}
+
+static void show_poses(sheet *s, const strip *poses) {
+    lay_out(s, s->page->pose_count, s->page->row_count + 1, &poses[0].truth);
+    for (size_t i = 0; i < s->page->pose_count; i++) {
+        put(s, i, 0, &poses[i].truth);
+        for (size_t r = 0; r < s->page->row_count; r++) put(s, i, r + 1, &poses[i].models[r]);
+    }
+}
+
+pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, pelt_bytes *png, pelt_error *error) {
+    gallery g;
+    sheet s = {.page = page};
+    if (panels == PELT_PANELS_DIFFERENCES && !gallery_pair_count(page))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "differences are drawn of 2 to 4 methods, not of %zu",
+                         page->row_count);
+    if (!page->row_count || !(panels == PELT_PANELS_POSES ? page->pose_count : page->picture_count))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is no frame to draw");
+    pelt_result result = gallery_make(page, true, &g, error);
+    if (result) return result;
+    if (panels == PELT_PANELS_ERRORS) show_errors(&s, &g.frames[0]);
+    if (panels == PELT_PANELS_DIFFERENCES) show_differences(&s, &g);
+    if (panels == PELT_PANELS_POSES) show_poses(&s, g.poses);
+    gallery_free(&g);
+    result = s.result ? pelt_no_memory(error) : pelt_image_png(s.image, png, error);
+    pelt_image_free(s.image);
+    return result;
+}
