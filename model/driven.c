@@ -159,6 +159,13 @@ void pelt_driven_matrices(const pelt_model *model, pelt_affine *matrices) {
     }
 }
 
+uint32_t pelt_model_matrix_count(const pelt_model *model) { return model->skeleton->joint_count + model->driven_count; }
+
+void pelt_model_matrices(const pelt_model *model, const pelt_transform *locals, pelt_affine *matrices) {
+    pelt_joint_matrices(model->skeleton, locals, NULL, matrices);
+    pelt_driven_matrices(model, matrices);
+}
+
 void pelt_drop_unused_driven(pelt_arena *arena, pelt_model *model) {
     uint32_t joints = model->skeleton->joint_count, kept = 0;
     uint32_t *renamed = PELT_NEW(arena, (size_t)model->driven_count + 1, uint32_t);

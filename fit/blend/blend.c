@@ -4,13 +4,6 @@
 #include "fit/blend/blend.h"
 #include <string.h>
 
-uint32_t pelt_model_matrix_count(const pelt_model *model) { return model->skeleton->joint_count + model->driven_count; }
-
-void pelt_model_matrices(const pelt_model *model, const pelt_transform *locals, pelt_affine *matrices) {
-    pelt_joint_matrices(model->skeleton, locals, NULL, matrices);
-    pelt_driven_matrices(model, matrices);
-}
-
 static pelt_result file_weights(pelt_fitting *f) {
     f->model.influences = f->bundle->mesh.influences;
     if (f->options.influences)
