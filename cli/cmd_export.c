@@ -1,18 +1,13 @@
 /* cmd_export.c: pelt export: a skin as plain glTF that any engine plays. */
 
 #include "cli/cli.h"
-#include "plain/plain.h"
-#include "plain/playable.h"
-#include "io/io.h"
-#include <string.h>
+#include <pelt/export.h>
 
 typedef struct exporting {
     const cli_args *args;
-    pelt_arena *arena;
     pelt_bundle *bundle;
     pelt_bytes *bytes, *convex;
     pelt_skin skin;
-    uint32_t most_targets;
     double cost[2]; /* rel_err on the training clips before and after --convex */
 } exporting;
 
@@ -49,51 +44,33 @@ static bool make_convex(exporting *x) {
     return measure_cost(x, examples, 1);
 }
 
-static uint32_t beyond_four(const pelt_mesh *mesh) {
-    uint32_t count = 0;
-    for (uint32_t v = 0; v < mesh->vertex_count; v++)
-        count += mesh->influences.first[v + 1] - mesh->influences.first[v] > 4;
-    return count;
-}
-
 /* Where the result is this much further from the skin, of the diagonal, it is said aloud. */
 #define WORTH_A_WARNING 1e-4
 
-/* The corrective as morph targets, and their weights in every frame of the clips: glTF morphs before it skins. */
-static pelt_result make_targets(exporting *x, const pelt_model *model, const pelt_clip *const *clips, size_t clip_count,
-                                pelt_playable *targets, pelt_error *error) {
-    pelt_playable_options options = {
-        .most = x->most_targets, .normals = !cli_value(x->args, "no-normals"), .threads = x->args->threads};
-    if (pelt_has_corrective(&x->skin)) /* what targets cost is told against the truth, where there is one */
-        for (size_t c = 0; c < clip_count; c++)
-            if (!pelt_bundle_clip(x->bundle, clips[c]->name, PELT_NEED_POSITIONS, error) &&
-                error->code == PELT_ERROR_MEMORY)
-                return PELT_ERROR_MEMORY;
-    return pelt_playable_of(x->arena, &x->skin, model, x->bundle, clips, clip_count, &options, targets, error);
-}
-
 /* What the targets cost, in words. */
-static void say_targets(const exporting *x, const pelt_playable *t, size_t clip_count) {
+static void say_targets(const exporting *x, const pelt_export_options *options, const pelt_export_report *r) {
     double diagonal = x->bundle->mesh.diagonal;
-    if (!clip_count && t->count > x->most_targets)
+    uint32_t most = options->targets ? options->targets : PELT_EXPORT_TARGETS;
+    if (!options->clip_count && r->target_count > most)
         cli_say(
             x->args,
             "  warning: %u morph targets are more than the %u that every player plays, and without --clip there are "
             "no frames to make fewer for\n",
-            t->count, x->most_targets);
-    if (!t->compressed) return;
-    if (t->whole)
-        cli_say(x->args, "  the corrective's own %u targets became %u, made for the frames of the clips: ", t->whole,
-                t->count);
+            r->target_count, most);
+    if (!r->compressed) return;
+    if (r->whole_count)
+        cli_say(x->args,
+                "  the corrective's own %u targets became %u, made for the frames of the clips: ", r->whole_count,
+                r->target_count);
     else
         cli_say(x->args, "  wpsd has no targets of its own; these are made for the frames of the clips: ");
-    cli_say(x->args, "off by %.2g of the diagonal at most, %.2g RMS", t->worst / diagonal, t->rms / diagonal);
-    if (t->normals) cli_say(x->args, ", normals by %.2g degrees RMS", t->normals_rms);
+    cli_say(x->args, "off by %.2g of the diagonal at most, %.2g RMS", r->worst / diagonal, r->rms / diagonal);
+    if (r->normal_rms_degrees > 0) cli_say(x->args, ", normals by %.2g degrees RMS", r->normal_rms_degrees);
     cli_say(x->args, "\n");
-    if (t->has_truth)
+    if (r->has_truth)
         cli_say(x->args, "  RMS error against the truth: the skin's %.4g (%.4f%%), the targets' %.4g (%.4f%%)\n",
-                t->truth[0], 100 * t->truth[0] / diagonal, t->truth[1], 100 * t->truth[1] / diagonal);
-    if (t->worst > WORTH_A_WARNING * diagonal)
+                r->true_rms[0], 100 * r->true_rms[0] / diagonal, r->true_rms[1], 100 * r->true_rms[1] / diagonal);
+    if (r->worst > WORTH_A_WARNING * diagonal)
         cli_say(x->args,
                 "  warning: that is more than %g of the diagonal; --targets N allows more, where players do, and fewer "
                 "clips "
@@ -101,91 +78,86 @@ static void say_targets(const exporting *x, const pelt_playable *t, size_t clip_
                 WORTH_A_WARNING);
 }
 
-static json_t *targets_json(const exporting *x, const pelt_playable *t) {
+static void say_export(const exporting *x, const char *path, const pelt_export_options *options,
+                       const pelt_export_report *r) {
+    const cli_args *args = x->args;
+    cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %u morph targets, %zu clips\n", path,
+            x->skin.vertex_count, x->skin.joint_count, r->driven_count, r->target_count, options->clip_count);
+    if (r->pair_count)
+        cli_say(args, "  negative weights became weights on %u nodes that lie beyond joints\n", r->pair_count);
+    say_targets(x, options, r);
+    if (x->convex)
+        cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
+    if (options->embed)
+        cli_say(args, "  with the skin inside, %zu bytes, for players that know pelt\n", x->bytes->size);
+    if (x->bundle->clip_count > options->clip_count && (r->driven_count || r->target_count) && !args->quiet)
+        cli_fail("note: %u of the %u clips in %s were not named by --clip: they are written as they are, without what "
+                 "the skin adds to them",
+                 x->bundle->clip_count - (uint32_t)options->clip_count, x->bundle->clip_count, args->inputs[1]);
+    if (r->beyond_four)
+        cli_say(args, "  %u vertices follow more than 4 joints: engines that read only four will show them wrong\n",
+                r->beyond_four);
+    if (r->shear > 1e-4)
+        cli_say(args, "  the nodes are off by up to %.2g: a joint is scaled unevenly, and nodes cannot shear\n",
+                r->shear);
+}
+
+static json_t *targets_json(const exporting *x, const pelt_export_report *r) {
     double diagonal = x->bundle->mesh.diagonal;
-    json_t *out = cli_pack("{s:i, s:f, s:f, s:f}", "whole", (int)t->whole, "max_fraction", t->worst / diagonal,
-                           "rms_fraction", t->rms / diagonal, "normal_rms_degrees", t->normals_rms);
-    if (t->has_truth)
+    json_t *out = cli_pack("{s:i, s:f, s:f, s:f}", "whole", (int)r->whole_count, "max_fraction", r->worst / diagonal,
+                           "rms_fraction", r->rms / diagonal, "normal_rms_degrees", r->normal_rms_degrees);
+    if (r->has_truth)
         json_object_set_new(out, "truth",
-                            cli_pack("{s:f, s:f}", "rms_fraction_before", t->truth[0] / diagonal, "rms_fraction_after",
-                                     t->truth[1] / diagonal));
+                            cli_pack("{s:f, s:f}", "rms_fraction_before", r->true_rms[0] / diagonal,
+                                     "rms_fraction_after", r->true_rms[1] / diagonal));
     return out;
 }
 
-static int write_plain(exporting *x, const char *path) {
-    const cli_args *args = x->args;
-    const pelt_clip **clips = NULL;
-    size_t count = 0;
-    pelt_error error;
-    pelt_model model;
-    pelt_plain plain;
-    pelt_playable targets;
-    if (cli_value(args, "clip") && !cli_clips(x->bundle, cli_value(args, "clip"), PELT_NEED_POSE, &clips, &count))
-        return CLI_FAILED;
-    if (count) cli_note_controls(args, &x->skin, x->bundle);
-    if (pelt_model_unpack(x->arena, &x->skin, &model, &error) ||
-        pelt_plain_make(x->arena, &model, x->bundle, clips, count, &plain, &error) ||
-        make_targets(x, &model, clips, count, &targets, &error))
-        return cli_fail("%s: %s", args->inputs[0], error.text);
-    plain.mesh.targets = targets.positions, plain.mesh.target_count = targets.count;
-    pelt_gltf_content content = {.mesh = &plain.mesh,
-                                 .skeleton = &plain.skeleton,
-                                 .clips = plain.clips,
-                                 .clip_count = plain.clip_count,
-                                 .clip_weights = targets.weights,
-                                 .target_normals = targets.normals,
-                                 .source = x->bundle->path};
-    if (cli_value(args, "embed")) content.embed = x->bytes, content.embed_joints = model.skeleton->joint_count;
-    if (pelt_gltf_write(path, &content, &error)) return cli_error(&error);
-    uint32_t many = beyond_four(&plain.mesh);
-    cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %u morph targets, %zu clips\n", path,
-            model.vertex_count, model.skeleton->joint_count, model.driven_count, plain.mesh.target_count, count);
-    if (plain.pair_count)
-        cli_say(args, "  negative weights became weights on %u nodes that lie beyond joints\n", plain.pair_count);
-    say_targets(x, &targets, count);
-    if (x->convex)
-        cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
-    if (content.embed) cli_say(args, "  with the skin inside, %zu bytes, for players that know pelt\n", x->bytes->size);
-    if (x->bundle->clip_count > count && (model.driven_count || targets.count) && !args->quiet)
-        cli_fail("note: %u of the %u clips in %s were not named by --clip: they are written as they are, without what "
-                 "the skin adds to them",
-                 x->bundle->clip_count - (uint32_t)count, x->bundle->clip_count, args->inputs[1]);
-    if (many)
-        cli_say(args, "  %u vertices follow more than 4 joints: engines that read only four will show them wrong\n",
-                many);
-    if (plain.worst > 1e-4)
-        cli_say(args, "  the nodes are off by up to %.2g: a joint is scaled unevenly, and nodes cannot shear\n",
-                plain.worst);
-    json_t *object = cli_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f}", "output", path, "skin", args->inputs[0],
-                              "vertices", (int)model.vertex_count, "joints", (int)model.skeleton->joint_count, "driven",
-                              (int)model.driven_count, "targets", (int)plain.mesh.target_count, "clips", (int)count,
-                              "beyond_four", (int)many, "shear", plain.worst);
-    json_object_set_new(object, "pairs", json_integer(plain.pair_count));
-    if (targets.compressed) json_object_set_new(object, "compressed", targets_json(x, &targets));
+static json_t *export_json(const exporting *x, const char *path, size_t clip_count, const pelt_export_report *r) {
+    json_t *object = cli_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f}", "output", path, "skin",
+                              x->args->inputs[0], "vertices", (int)x->skin.vertex_count, "joints",
+                              (int)x->skin.joint_count, "driven", (int)r->driven_count, "targets", (int)r->target_count,
+                              "clips", (int)clip_count, "beyond_four", (int)r->beyond_four, "shear", r->shear);
+    json_object_set_new(object, "pairs", json_integer(r->pair_count));
+    if (r->compressed) json_object_set_new(object, "compressed", targets_json(x, r));
     if (x->convex)
         json_object_set_new(object, "convex",
                             cli_pack("{s:f, s:f}", "rel_err_before", x->cost[0], "rel_err_after", x->cost[1]));
-    return cli_print_json(args, object);
+    return object;
+}
+
+static int write_plain(exporting *x, pelt_export_options options, const char *path) {
+    const cli_args *args = x->args;
+    const pelt_clip **clips = NULL;
+    pelt_error error;
+    pelt_export_report report;
+    if (cli_value(args, "clip") &&
+        !cli_clips(x->bundle, cli_value(args, "clip"), PELT_NEED_POSE, &clips, &options.clip_count))
+        return CLI_FAILED;
+    options.clips = clips;
+    if (options.clip_count) cli_note_controls(args, &x->skin, x->bundle);
+    if (pelt_export(&x->skin, x->bundle, &options, path, &report, &error)) return cli_error(&error);
+    say_export(x, path, &options, &report);
+    return cli_print_json(args, export_json(x, path, options.clip_count, &report));
 }
 
 static int run(const cli_args *args) {
     const char *path = cli_value(args, "output");
     if (!path) return cli_misuse(args, "-o OUT.glb (or OUT.gltf) says where the result goes; it is missing");
-    exporting x = {.args = args, .most_targets = PELT_PLAYABLE_TARGETS};
-    if (!cli_count(args, "targets", 2, 65535, &x.most_targets)) return CLI_MISUSE;
-    x.arena = pelt_arena_new(0);
-    if (!x.arena) return cli_fail("not enough memory");
+    exporting x = {.args = args};
+    pelt_export_options options = {.plain_normals = cli_value(args, "no-normals") != NULL, .threads = args->threads};
+    if (!cli_count(args, "targets", 1, UINT32_MAX, &options.targets)) return CLI_MISUSE;
     pelt_error error;
     int code = CLI_FAILED;
     x.bytes = pelt_skin_read(args->inputs[0], &x.skin, &error);
+    if (cli_value(args, "embed")) options.embed = x.bytes;
     if (x.bytes) x.bundle = cli_bundle(args, args->inputs[1], &error);
     if (!x.bundle)
         code = cli_error(&error);
     else if (!cli_value(args, "convex") || make_convex(&x))
-        code = write_plain(&x, path);
+        code = write_plain(&x, options, path);
     pelt_bundle_free(x.bundle);
     pelt_bytes_free(x.bytes), pelt_bytes_free(x.convex);
-    pelt_arena_free(x.arena);
     return code;
 }
 

@@ -5,11 +5,6 @@
 
 #include "model/model.h"
 
-/* What every player supports. three.js and Babylon.js keep targets in texture layers, of which WebGL2 guarantees 256,
-   and their weights in a uniform array, of which it guarantees 256 in total: this leaves 64 for matrices, lights and
-   materials. */
-enum { PELT_PLAYABLE_TARGETS = 192 };
-
 typedef struct pelt_playable_options {
     uint32_t most;    /* targets, 2 or more */
     bool normals;     /* with changes of normals */

@@ -57,7 +57,7 @@ compare() { # compare LIBRARY HEADER...
 }
 compare pelt pelt keys
 compare pelt-gl gl
-compare pelt-fit fit keys_fit
+compare pelt-fit export fit keys_fit
 
 strangers=$(nm -g --defined-only "$build"/libpelt{,-fit,-gl}.a | awk 'NF == 3 && $3 !~ /^pelt_/ && $2 !~ /[VW]/ { print $3 }')
 [ -z "$strangers" ] || { echo "globals without pelt_: $strangers" >&2; exit 1; }

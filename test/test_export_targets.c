@@ -8,6 +8,7 @@
 #include "test/character.h"
 #include "test/program.h"
 #include "test/svd.h"
+#include <pelt/export.h>
 
 static pelt_bundle *sample(pelt_examples *train) {
     pelt_error error;
@@ -212,8 +213,8 @@ static void weights_are_from_0_to_1_and_play_like_the_skin(void **state) {
     for (size_t m = 0; m < 4; m++) {
         subject s = *subject_of(methods[m]);
         pelt_error error;
-        pelt_playable t = playable(&s, PELT_PLAYABLE_TARGETS, true);
-        assert_true(t.count > 1 && t.count <= PELT_PLAYABLE_TARGETS && t.normals);
+        pelt_playable t = playable(&s, PELT_EXPORT_TARGETS, true);
+        assert_true(t.count > 1 && t.count <= PELT_EXPORT_TARGETS && t.normals);
         assert_int_equal(t.compressed, m % 2 == 1);
         size_t n = 3 * (size_t)s.bundle->mesh.vertex_count;
         float *own = malloc(2 * n * sizeof *own);
