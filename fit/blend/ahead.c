@@ -602,26 +602,14 @@ static void fit_all(looking *l, double pull) {
     pelt_blend_finish(l->f, &l->candidates, &(pelt_gram){.scale = 1}, &t.now, l->locks.points);
 }
 
-/* If there are many examples, keeps those whose poses are farthest apart. */
-static pelt_examples fewer_examples(pelt_fitting *f, pelt_poses *poses) {
-    pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, poses);
-    if (f->examples.count <= MOST_EXAMPLES) return f->examples;
-    uint32_t *chosen = PELT_NEW(f->arena, MOST_EXAMPLES, uint32_t);
-    uint32_t count = pelt_spread_poses(f->arena, poses, MOST_EXAMPLES, chosen);
-    pelt_example *list = PELT_NEW(f->arena, count, pelt_example);
-    for (uint32_t i = 0; i < count; i++) list[i] = f->examples.list[chosen[i]];
-    pelt_examples some = {count, list};
-    pelt_poses_of(f->arena, f->bundle, some, &f->options, poses);
-    return some;
-}
-
 pelt_result pelt_fit_weights_ahead(pelt_fitting *f, pelt_error *error) {
     pelt_examples all = f->examples;
     looking l = {.f = f,
                  .matrix_count = pelt_model_matrix_count(&f->model),
                  .most = f->options.influences ? f->options.influences : 4,
                  .unit = 1 / f->bundle->mesh.diagonal};
-    f->examples = fewer_examples(f, &l.poses);
+    f->examples = pelt_fewer_examples(f->arena, f->bundle, all, &f->options, MOST_EXAMPLES);
+    pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &l.poses);
     pelt_result result = PELT_OK;
     if (f->examples.count >= LEAST_EXAMPLES && l.poses.mover_count && f->points.count) {
         result = prepare(&l, error);

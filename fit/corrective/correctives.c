@@ -159,24 +159,16 @@ static const uint32_t most_examples[PELT_CORRECTIVE_COUNT] = {[PELT_CORRECTIVE_P
                                                               [PELT_CORRECTIVE_EIGEN] = 2000,
                                                               [PELT_CORRECTIVE_KERNEL] = 1000};
 
-/* If there are more, keeps the examples whose poses are farthest apart. */
+/* If there are more, keeps the examples whose poses are farthest apart, and says so. */
 static pelt_examples fewer_examples(pelt_fitting *f) {
-    pelt_poses poses;
     uint32_t most = most_examples[f->options.corrective];
-    if (f->examples.count <= most) return f->examples;
-    pelt_arena *work = pelt_arena_inside(f->arena);
-    uint32_t *chosen = PELT_NEW(work, most, uint32_t);
-    pelt_poses_of(work, f->bundle, f->examples, &f->options, &poses);
-    uint32_t count = pelt_spread_poses(work, &poses, most, chosen);
-    pelt_example *list = PELT_NEW(f->arena, count, pelt_example);
-    for (uint32_t i = 0; i < count; i++) list[i] = f->examples.list[chosen[i]];
-    pelt_arena_free(work);
-    pelt_find(
-        &f->report.findings, f->arena, PELT_WARNING, "many-examples",
-        "%zu examples are more than the %u that the corrective \"%s\" takes: it was fitted to the %u whose poses lie "
-        "farthest apart; the error is measured on all of them",
-        f->examples.count, most, pelt_corrective_name(f->options.corrective), count);
-    return count ? (pelt_examples){count, list} : f->examples;
+    pelt_examples kept = pelt_fewer_examples(f->arena, f->bundle, f->examples, &f->options, most);
+    if (f->examples.count > most)
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "many-examples",
+                  "%zu examples are more than the %u that the corrective \"%s\" takes: it was fitted to the %zu whose "
+                  "poses lie farthest apart; the error is measured on all of them",
+                  f->examples.count, most, pelt_corrective_name(f->options.corrective), kept.count);
+    return kept;
 }
 
 /* -- The stage ----------------------------------------------------------------------------------------------------- */

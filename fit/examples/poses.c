@@ -458,3 +458,17 @@ uint32_t pelt_spread_poses(pelt_arena *arena, const pelt_poses *p, uint32_t most
     pelt_arena_free(work);
     return count;
 }
+
+pelt_examples pelt_fewer_examples(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                                  const pelt_fit_options *options, uint32_t most) {
+    pelt_poses poses;
+    if (examples.count <= most) return examples;
+    pelt_arena *work = pelt_arena_inside(arena);
+    uint32_t *chosen = PELT_NEW(work, most, uint32_t);
+    pelt_poses_of(work, bundle, examples, options, &poses);
+    uint32_t count = pelt_spread_poses(work, &poses, most, chosen);
+    pelt_example *list = PELT_NEW(arena, count, pelt_example);
+    for (uint32_t i = 0; i < count; i++) list[i] = examples.list[chosen[i]];
+    pelt_arena_free(work);
+    return count ? (pelt_examples){count, list} : examples;
+}

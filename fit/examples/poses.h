@@ -56,6 +56,10 @@ void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples e
    rest pose and from those chosen. `chosen` is ascending; returns how many. */
 uint32_t pelt_spread_poses(pelt_arena *arena, const pelt_poses *poses, uint32_t most, uint32_t *chosen);
 
+/* The examples themselves if there are no more than `most`; else those that pelt_spread_poses chooses. */
+pelt_examples pelt_fewer_examples(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                                  const pelt_fit_options *options, uint32_t most);
+
 /* first_of[pose] gets the first pose equal to it, or PELT_REST_EXAMPLE if it is the rest pose, within a thousandth of a
    radian; translations are relative to the size. */
 void pelt_same_poses(pelt_arena *arena, const pelt_poses *poses, uint32_t *first_of);
