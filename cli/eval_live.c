@@ -3,6 +3,7 @@
 
 #include "cli/eval.h"
 #include "io/io.h"
+#include "rig/clock.h"
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -36,12 +37,6 @@ static void give_signals_back(const struct sigaction before[3]) {
 }
 
 /* -- Time ---------------------------------------------------------------------------------------------------------- */
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void wait_until(double time) {
     struct timespec t = {(time_t)time, (long)(1e9 * (time - floor(time)))};
@@ -118,7 +113,7 @@ typedef struct live {
 
 /* One pose; a recorded one has its time. */
 static pelt_result play(live *l, double arrived, pelt_error *error) {
-    if (!l->latencies.count) l->begun = now();
+    if (!l->latencies.count) l->begun = pelt_wall_seconds();
     if (pelt_pose_stream_is_recorded(l->stream)) {
         arrived = l->begun + (double)l->latencies.count / l->rate;
         wait_until(arrived);
@@ -127,7 +122,7 @@ static pelt_result play(live *l, double arrived, pelt_error *error) {
     const void *pose = pelt_player_pose_of(l->by->player, l->locals, l->controls);
     pelt_result result = cli_deform(l->by, pose, l->positions, error);
     if (!result) result = put_frame(&l->out, l->positions, l->by->skin->vertex_count, error);
-    l->ended = now();
+    l->ended = pelt_wall_seconds();
     if (!result) note_latency(&l->latencies, l->ended - arrived, 1 / l->rate);
     return result;
 }

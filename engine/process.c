@@ -14,6 +14,7 @@
 #define _GNU_SOURCE /* ppoll */
 #include "engine/process.h"
 #include "engine/relay.h"
+#include "rig/clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -31,12 +32,6 @@
 #endif
 
 enum { REQUEST = 0x51455250, ANSWER = 0x534e4150, COMPLAINT = 0x52524550 };
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* -- The keeper ---------------------------------------------------------------------------------------------------- */
 
@@ -144,7 +139,7 @@ static void close_end(int *descriptor) {
 
 /* Whether the keeper has ended: its end of the lifeline is closed. */
 static bool ends_before(const pelt_process *p, double deadline) {
-    double left = deadline - seconds();
+    double left = deadline - pelt_wall_seconds();
     struct pollfd line = {p->lifeline, POLLIN, 0};
     return p->lifeline >= 0 && poll(&line, 1, left > 0 ? (int)(1000 * left) + 1 : 0) > 0;
 }
@@ -163,14 +158,14 @@ static int end_before(pelt_process *p, double deadline) {
     return status;
 }
 
-double pelt_process_grace(void) { return seconds() + 0.1; }
+double pelt_process_grace(void) { return pelt_wall_seconds() + 0.1; }
 
 void pelt_process_end(pelt_process *p, double deadline) { end_before(p, deadline); }
 
 /* The process is gone or useless: ends it and reports how. */
 static pelt_result give_up(pelt_process *p, const char *what, pelt_error *error) {
     char how[80] = "";
-    bool by_itself = p->pid > 0 && ends_before(p, seconds() + 0.05);
+    bool by_itself = p->pid > 0 && ends_before(p, pelt_wall_seconds() + 0.05);
     int status = end_before(p, 0);
     if (by_itself) {
         int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
@@ -188,7 +183,7 @@ typedef enum outcome { DONE, CLOSED, LATE } outcome;
 
 static outcome wait_for(int channel, short event, double deadline) {
     for (;;) {
-        double left = deadline - seconds();
+        double left = deadline - pelt_wall_seconds();
         if (left <= 0) return LATE;
         struct pollfd p = {channel, event, 0};
         int ready = poll(&p, 1, left > 1000 ? 1000000 : (int)(1000 * left) + 1);
@@ -300,7 +295,7 @@ pelt_result pelt_process_hello(pelt_process *p, double deadline, pelt_error *err
     return give_up(p, "did not begin with \"pelt-engine 1 POINTS COMPONENTS CONTROLS\"", error);
 }
 
-double pelt_process_deadline(const pelt_process *p) { return seconds() + p->timeout; }
+double pelt_process_deadline(const pelt_process *p) { return pelt_wall_seconds() + p->timeout; }
 
 pelt_result pelt_process_start(pelt_process *p, pelt_child *child, void *user, pelt_error *error) {
     int channel[2] = {-1, -1}, lifeline[2] = {-1, -1};
@@ -334,7 +329,7 @@ int pelt_child_command(void *command, int channel) {
 pelt_result pelt_process_ask(pelt_process *p, const float *controls, const uint32_t *points, uint32_t count,
                              float *values, pelt_error *error) {
     if (p->channel < 0) return pelt_fail(error, PELT_ERROR_DATA, "engine %s: is no longer running", p->name);
-    double deadline = seconds() + p->timeout;
+    double deadline = pelt_wall_seconds() + p->timeout;
     uint32_t head[3] = {REQUEST, p->controls, count}, answer[2];
     outcome o = send_all(p->channel, head, sizeof head, deadline);
     if (o == DONE) o = send_all(p->channel, controls, p->controls * sizeof *controls, deadline);

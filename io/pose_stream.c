@@ -10,6 +10,7 @@
    alone. */
 
 #include "io/io.h"
+#include "rig/clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_LINE = 1 << 20, PATIENCE = 100 }; /* bytes; milliseconds between checks of *stop */
@@ -45,12 +45,6 @@ struct pelt_pose_stream {
     char *bytes;    /* [MOST_LINE + 1]: `taken` to `filled` are still unread */
     pelt_arena *arena;
 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* -- Opening ------------------------------------------------------------------------------------------------------- */
 
@@ -128,7 +122,7 @@ static bool read_more(pelt_pose_stream *s, pelt_error *error) {
         if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (got < 0) pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be read: %s", s->name, strerror(errno));
         if (got <= 0) return s->ended = true, false;
-        s->filled += (size_t)got, s->arrived = now();
+        s->filled += (size_t)got, s->arrived = pelt_wall_seconds();
         return true;
     }
     return false;

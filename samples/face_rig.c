@@ -5,10 +5,10 @@
    Each step is a function of the point and of a few others (the ends of two tracked lines, a partner on the other lip),
    so the cost is proportional to the number of points. */
 
+#include "rig/clock.h"
 #include "samples/face_build.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* Shared by all points of a frame. */
 typedef struct moment {
@@ -215,18 +215,11 @@ static void point_of(const moment *m, uint32_t vertex, float p[3]) {
     if (v->neck > 0) turn_by(m->face->neck_pivot, m->neck_turn, v->neck, p);
 }
 
-static void busy_until(const struct timespec *start, double microseconds) {
-    struct timespec now;
-    do clock_gettime(CLOCK_MONOTONIC, &now);
-    while (1e6 * (double)(now.tv_sec - start->tv_sec) + 1e-3 * (double)(now.tv_nsec - start->tv_nsec) < microseconds);
-}
-
 void pelt_face_evaluate(const pelt_face *face, const float *controls, const uint32_t *points, uint32_t count,
                         float *positions) {
     moment m;
-    struct timespec start;
-    if (face->cost > 0) clock_gettime(CLOCK_MONOTONIC, &start);
+    double end = face->cost > 0 ? pelt_wall_seconds() + 1e-6 * face->cost * count : 0;
     set_moment(&m, face, controls);
     for (uint32_t i = 0; i < count; i++) point_of(&m, face->source[points ? points[i] : i], positions + 3 * (size_t)i);
-    if (face->cost > 0) busy_until(&start, face->cost * count);
+    while (face->cost > 0 && pelt_wall_seconds() < end) continue;
 }
