@@ -42,7 +42,7 @@ pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pe
 /* True when frames of one clip are consecutive in time, false when they are independent poses. */
 bool pelt_is_motion(const pelt_bundle *bundle, const pelt_example *run, size_t count);
 
-/* The blend S (blend.c): weights, and rest positions and joints if they are fitted. */
+/* The blend S (blend/blend.c): weights, and rest positions and joints if they are fitted. */
 pelt_result pelt_fit_blend(pelt_fitting *fitting, pelt_error *error);
 
 /* Adds driven joints to the model: those that the options name, or that the examples call for

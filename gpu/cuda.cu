@@ -34,8 +34,8 @@ static pelt_result check(cudaError_t code, const char *doing, pelt_error *error)
     if (code == cudaSuccess) return PELT_OK;
     cudaGetLastError();
     if (code == cudaErrorMemoryAllocation)
-        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the device does not have enough memory for %s", doing);
-    return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "CUDA fails at %s: %s", doing, cudaGetErrorString(code));
+        return pelt_fail(error, PELT_ERROR_MEMORY, "the device does not have enough memory for %s", doing);
+    return pelt_fail(error, PELT_ERROR_DEVICE, "CUDA fails at %s: %s", doing, cudaGetErrorString(code));
 }
 
 /* -- Numbers for tensor cores ------------------------------------------------------------------------------------------ */
@@ -363,7 +363,7 @@ static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
         return result;
     uint64_t count = 0;
     uint32_t *words = list_groups(packed, &cuda->tensor, &count), *there = NULL;
-    if (!words) return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
+    if (!words) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
     result = take((void **)&there, 4 * count, "the skin", error);
     if (!result) result = check(cudaMemcpy(there, words, 4 * count, cudaMemcpyHostToDevice), "the skin", error);
     free(words);
@@ -374,13 +374,12 @@ static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
 
 pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options, pelt_error *error) {
     if (!skin || !options) {
-        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "a skin and options are required");
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "a skin and options are required");
         return NULL;
     }
     int devices = pelt_cuda_devices();
     if (options->device < 0 || options->device >= devices) {
-        pelt_gpu_fail(error, PELT_ERROR_DEVICE, "CUDA device %d is requested, but there are %d", options->device,
-                      devices);
+        pelt_fail(error, PELT_ERROR_DEVICE, "CUDA device %d is requested, but there are %d", options->device, devices);
         return NULL;
     }
     if (pelt_gpu_check_crowd(options->characters, error)) return NULL;
@@ -388,7 +387,7 @@ pelt_cuda *pelt_cuda_new(const pelt_skin *skin, const pelt_cuda_options *options
     pelt_cuda *cuda = (pelt_cuda *)calloc(1, sizeof *cuda);
     if (!cuda || !pelt_gpu_pack(skin, &cuda->packed)) {
         free(cuda);
-        pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
+        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
         return NULL;
     }
     cuda->skin = skin, cuda->device = options->device, cuda->output_size = pelt_output_size(skin);
@@ -623,7 +622,7 @@ pelt_result pelt_cuda_read(pelt_cuda *cuda, uint32_t character, float *positions
                            pelt_error *error) {
     pelt_result result = check_range(cuda, character, 1, error);
     if (!result && normals && !cuda->normals)
-        result = pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
+        result = pelt_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
     if (result) return result;
     float *to[] = {positions, normals};
     const float *from[] = {cuda->positions, cuda->normals};

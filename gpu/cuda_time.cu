@@ -25,8 +25,8 @@ static __global__ void copy(float4 *to, const float4 *from, size_t count) {
 
 static pelt_result refuse(cudaError_t code, pelt_error *error) {
     cudaGetLastError();
-    return pelt_gpu_fail(error, code == cudaErrorMemoryAllocation ? PELT_ERROR_MEMORY : PELT_ERROR_DEVICE,
-                         "CUDA fails at timing: %s", cudaGetErrorString(code));
+    return pelt_fail(error, code == cudaErrorMemoryAllocation ? PELT_ERROR_MEMORY : PELT_ERROR_DEVICE,
+                     "CUDA fails at timing: %s", cudaGetErrorString(code));
 }
 
 pelt_result pelt_cuda_wait(pelt_error *error) {

@@ -49,16 +49,16 @@ static pelt_result check(pelt_gl *gl, const char *doing, pelt_error *error) {
     if (code == GL_NO_ERROR) return PELT_OK;
     forget_errors(gl);
     if (code == GL_OUT_OF_MEMORY)
-        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the graphics device does not have enough memory for %s", doing);
+        return pelt_fail(error, PELT_ERROR_MEMORY, "the graphics device does not have enough memory for %s", doing);
     if (code == GL_CONTEXT_LOST)
-        return pelt_gpu_fail(error, PELT_ERROR_DEVICE,
-                             "the OpenGL context was lost before %s: make a new one and start again", doing);
-    return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL reports error 0x%04x for %s", code, doing);
+        return pelt_fail(error, PELT_ERROR_DEVICE,
+                         "the OpenGL context was lost before %s: make a new one and start again", doing);
+    return pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL reports error 0x%04x for %s", code, doing);
 }
 
 static pelt_result refuse_limit(pelt_error *error, const char *what, uint64_t wanted, const char *limit, int64_t has) {
-    return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "%s needs %llu, but %s of this context is %lld", what,
-                         (unsigned long long)wanted, limit, (long long)has);
+    return pelt_fail(error, PELT_ERROR_DEVICE, "%s needs %llu, but %s of this context is %lld", what,
+                     (unsigned long long)wanted, limit, (long long)has);
 }
 
 /* -- State that is restored ---------------------------------------------------------------------------------------- */
@@ -204,8 +204,8 @@ static pelt_result refuse_program(pelt_gl *gl, GLuint shader, GLuint program, pe
         gl->f.GetProgramInfoLog(program, sizeof log, NULL, log);
     else
         gl->f.GetShaderInfoLog(shader, sizeof log, NULL, log);
-    return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "the driver does not %s the shader: %s",
-                         program ? "link" : "compile", *log ? log : "it does not say why");
+    return pelt_fail(error, PELT_ERROR_DEVICE, "the driver does not %s the shader: %s", program ? "link" : "compile",
+                     *log ? log : "it does not say why");
 }
 
 static pelt_result build(pelt_gl *gl, const pelt_gl_shape *shape, int kind, GLuint *out, pelt_error *error) {
@@ -226,7 +226,7 @@ static pelt_result build(pelt_gl *gl, const pelt_gl_shape *shape, int kind, GLui
         }
         if (!linked) result = refuse_program(gl, shader, compiled ? program : 0, error);
     } else if (!result) {
-        result = pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL cannot create a shader: is the context current?");
+        result = pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL cannot create a shader: is the context current?");
     }
     gl->f.DeleteShader(shader);
     if (result)
@@ -251,18 +251,18 @@ static pelt_result load(pelt_gl *gl, const pelt_gl_options *options, pelt_error 
     }
 #undef LOAD
     if (missing)
-        return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here: it is too old for the %s path", missing,
-                             gl->path == PELT_GL_COMPUTE ? "compute" : "vertex");
+        return pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here: it is too old for the %s path", missing,
+                         gl->path == PELT_GL_COMPUTE ? "compute" : "vertex");
     const char *version = (const char *)gl->f.GetString(GL_VERSION);
-    if (!version) return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "there is no current OpenGL context");
+    if (!version) return pelt_fail(error, PELT_ERROR_DEVICE, "there is no current OpenGL context");
     const char *number = strpbrk(version, "0123456789");
     int major = number ? atoi(number) : 0, minor = number && number[1] == '.' ? atoi(number + 2) : 0;
     gl->es = strstr(version, "OpenGL ES") != NULL;
     int least = gl->es ? (gl->path == PELT_GL_COMPUTE ? 31 : 30) : gl->path == PELT_GL_COMPUTE ? 43 : 42;
     if (10 * major + minor < least)
-        return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "the context is %s, but the %s path needs %s%d.%d", version,
-                             gl->path == PELT_GL_COMPUTE ? "compute" : "vertex", gl->es ? "OpenGL ES " : "OpenGL ",
-                             least / 10, least % 10);
+        return pelt_fail(error, PELT_ERROR_DEVICE, "the context is %s, but the %s path needs %s%d.%d", version,
+                         gl->path == PELT_GL_COMPUTE ? "compute" : "vertex", gl->es ? "OpenGL ES " : "OpenGL ",
+                         least / 10, least % 10);
     return PELT_OK;
 }
 
@@ -308,7 +308,7 @@ static pelt_result check_shape(pelt_gl *gl, const pelt_gl_shape *s, pelt_error *
         !power_of_two(s->characters) || s->characters > 4 || s->shared % s->characters ||
         (s->shared && (!s->passes || s->passes > 64)) || (s->split > 1 && (s->lanes > 1 || s->characters > 1)) ||
         (s->split && (!power_of_two(s->split) || s->split > 4)))
-        return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "shape: the numbers are inconsistent");
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "shape: the numbers are inconsistent");
     int64_t most = limit(gl, GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
     uint64_t wanted = shared_bytes(gl, s, NORMALS);
     if (s->threads > most)
@@ -355,8 +355,7 @@ static pelt_result check_compute_limits(pelt_gl *gl, pelt_error *error) {
 /* One buffer; the caller checks the total size. */
 static pelt_result make_buffer(pelt_gl *gl, uint64_t bytes, const void *data, GLenum usage, const char *what,
                                GLuint *out, pelt_error *error) {
-    if (bytes > PTRDIFF_MAX)
-        return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "the address space has no room for %s", what);
+    if (bytes > PTRDIFF_MAX) return pelt_fail(error, PELT_ERROR_MEMORY, "the address space has no room for %s", what);
     gl->f.GenBuffers(1, out);
     gl->f.BindBuffer(GL_COPY_WRITE_BUFFER, *out);
     gl->f.BufferData(GL_COPY_WRITE_BUFFER, (GLsizeiptr)bytes, data, usage);
@@ -431,11 +430,11 @@ static pelt_result make_vertex(pelt_gl *gl, pelt_error *error) {
 
 pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt_error *error) {
     if (!skin || !options || !options->load) {
-        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "a skin and a function that loads OpenGL functions are required");
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "a skin and a function that loads OpenGL functions are required");
         return NULL;
     }
     if (options->path != PELT_GL_COMPUTE && options->path != PELT_GL_VERTEX) {
-        pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "path: there is no path %d", (int)options->path);
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "path: there is no path %d", (int)options->path);
         return NULL;
     }
     if (pelt_gpu_check_crowd(options->characters, error)) return NULL;
@@ -443,7 +442,7 @@ pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt
     pelt_gl *gl = calloc(1, sizeof *gl);
     if (!gl || !pelt_gpu_pack(skin, &gl->packed)) {
         free(gl);
-        pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
+        pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for the skin");
         return NULL;
     }
     gl->skin = skin, gl->path = options->path, gl->output_size = pelt_output_size(skin);
@@ -459,7 +458,7 @@ pelt_gl *pelt_gl_new(const pelt_skin *skin, const pelt_gl_options *options, pelt
     }
     free(gl->packed.words), gl->packed.words = NULL;
     if (!result && !(gl->staged = malloc(16 * (size_t)gl->packed.numbers.pose_stride)))
-        result = pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory for a pose");
+        result = pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory for a pose");
     if (!result) return gl;
     if (!loaded) gl->f = (pelt_gl_functions){0};
     pelt_gl_free(gl);
@@ -523,8 +522,8 @@ pelt_result pelt_gl_upload(pelt_gl *gl, uint32_t first, uint32_t count, const vo
 
 static pelt_result want_path(const pelt_gl *gl, pelt_gl_path path, pelt_error *error) {
     if (gl && gl->path == path) return PELT_OK;
-    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "this is for the %s path",
-                         path == PELT_GL_COMPUTE ? "compute" : "vertex");
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "this is for the %s path",
+                     path == PELT_GL_COMPUTE ? "compute" : "vertex");
 }
 
 /* One slice: its part of poses and output, and its number of characters. */
@@ -587,7 +586,7 @@ pelt_result pelt_gl_attributes(pelt_gl *gl, uint32_t character, int positions_at
     if (!result) result = check_range(gl, character, 1, error);
     if (result) return result;
     if (normals_at >= 0 && !gl->normals)
-        return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
     GLint bound = 0, at[] = {positions_at, normals_at};
     GLuint buffers[] = {gl->positions, gl->normals};
     forget_errors(gl);
@@ -613,7 +612,7 @@ static pelt_result read_buffer(pelt_gl *gl, GLuint buffer, uint32_t character, f
     if (from) memcpy(out, from, gl->output_size);
     int whole = from && gl->f.UnmapBuffer(GL_COPY_WRITE_BUFFER);
     pelt_result result = check(gl, "reading the result", error);
-    if (!result && !whole) result = pelt_gpu_fail(error, PELT_ERROR_DEVICE, "the device lost the result: skin again");
+    if (!result && !whole) result = pelt_fail(error, PELT_ERROR_DEVICE, "the device lost the result: skin again");
     return result;
 }
 
@@ -621,7 +620,7 @@ pelt_result pelt_gl_read(pelt_gl *gl, uint32_t character, float *positions, floa
     pelt_result result = want_path(gl, PELT_GL_COMPUTE, error);
     if (!result) result = check_range(gl, character, 1, error);
     if (!result && normals && !gl->normals)
-        result = pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
+        result = pelt_fail(error, PELT_ERROR_ARGUMENT, "normals have not been computed yet");
     if (result) return result;
     GLint read = 0, write = 0;
     forget_errors(gl);
@@ -647,8 +646,8 @@ pelt_result pelt_gl_bind(pelt_gl *gl, unsigned program, unsigned unit, unsigned 
     forget_errors(gl);
     GLuint index = gl->f.GetUniformBlockIndex(program, "PeltNumbers");
     if (index == GL_INVALID_INDEX)
-        return forget_errors(gl), pelt_gpu_fail(error, PELT_ERROR_ARGUMENT,
-                                                "program %u does not use pelt_vertex of pelt_gl_source", program);
+        return forget_errors(gl),
+               pelt_fail(error, PELT_ERROR_ARGUMENT, "program %u does not use pelt_vertex of pelt_gl_source", program);
     gl->f.GetIntegerv(GL_ACTIVE_TEXTURE, &active);
     gl->f.GetIntegerv(GL_UNIFORM_BUFFER_BINDING, &uniform);
     gl->f.UseProgram(program);

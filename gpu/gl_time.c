@@ -33,14 +33,14 @@ static pelt_result load(const pelt_gl_options *options, functions *f, pelt_error
     PELT_GL_COMPUTE_ONLY(LOAD)
     TIMING(LOAD)
 #undef LOAD
-    return missing ? pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here", missing) : PELT_OK;
+    return missing ? pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here", missing) : PELT_OK;
 }
 
 pelt_result pelt_gl_wait(const pelt_gl_options *options, pelt_error *error) {
     void (*finish)(void);
     void *address = options->load(options->user, "glFinish");
     memcpy(&finish, &address, sizeof finish);
-    if (!finish) return pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL has no glFinish here");
+    if (!finish) return pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL has no glFinish here");
     finish();
     return PELT_OK;
 }
@@ -120,7 +120,7 @@ static double seconds_now(void) {
 
 static pelt_result run_turns(timing *t, uint32_t turns, double *seconds, pelt_error *error) {
     GLuint *queries = calloc(2 * (size_t)turns, sizeof *queries);
-    pelt_result result = queries ? PELT_OK : pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory");
+    pelt_result result = queries ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
     uint32_t row = t->count < PELT_WORK_FEW ? PELT_WORK_ROW : 1;
     if (result) return result;
     t->f.GenQueries((GLsizei)(2 * turns), queries);
@@ -144,7 +144,7 @@ static pelt_result run_turns(timing *t, uint32_t turns, double *seconds, pelt_er
     t->f.DeleteQueries((GLsizei)(2 * turns), queries);
     free(queries);
     if (!result && t->f.GetError() != GL_NO_ERROR)
-        result = pelt_gpu_fail(error, PELT_ERROR_DEVICE, "OpenGL reports an error while timing");
+        result = pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL reports an error while timing");
     return result;
 }
 

@@ -118,17 +118,17 @@ static int start_any(pelt_headless *h, pelt_headless_api api, int device) {
 pelt_headless *pelt_headless_new(pelt_headless_api api, int device, pelt_error *error) {
     pelt_headless *h = calloc(1, sizeof *h);
     const char *wanted = api == PELT_HEADLESS_ES30 ? "OpenGL ES 3.0" : "OpenGL 4.3";
-    if (!h) return pelt_gpu_fail(error, PELT_ERROR_MEMORY, "not enough memory"), NULL;
+    if (!h) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), NULL;
     if (!load(h)) {
-        pelt_gpu_fail(error, PELT_ERROR_DEVICE,
-                      "%s needs EGL, and there is no libEGL.so.1 here: install the graphics "
-                      "driver, or Mesa (libegl1 and libgl1-mesa-dri)",
-                      wanted);
+        pelt_fail(error, PELT_ERROR_DEVICE,
+                  "%s needs EGL, and there is no libEGL.so.1 here: install the graphics "
+                  "driver, or Mesa (libegl1 and libgl1-mesa-dri)",
+                  wanted);
     } else if (!start_any(h, api, device)) {
         if (device >= 0)
-            pelt_gpu_fail(error, PELT_ERROR_DEVICE, "EGL device %d offers no %s context", device, wanted);
+            pelt_fail(error, PELT_ERROR_DEVICE, "EGL device %d offers no %s context", device, wanted);
         else
-            pelt_gpu_fail(error, PELT_ERROR_DEVICE, "EGL has no device that offers a %s context", wanted);
+            pelt_fail(error, PELT_ERROR_DEVICE, "EGL has no device that offers a %s context", wanted);
     } else {
         const unsigned char *(*string)(GLenum);
         void *address = pelt_headless_load(h, "glGetString");

@@ -4,47 +4,34 @@
 #include "gpu/pack.h"
 #include "runtime/loops.h"
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GROUP = 4 }; /* centres of the weighted form that are processed together */
 
-pelt_result pelt_gpu_fail(pelt_error *error, pelt_result code, const char *format, ...) {
-    if (!error) return code;
-    memset(error, 0, sizeof *error);
-    error->code = code;
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error->text, sizeof error->text, format, list);
-    va_end(list);
-    return code;
-}
-
 pelt_result pelt_gpu_check_crowd(uint32_t characters, pelt_error *error) {
     const uint32_t most = UINT32_MAX / 32;
     if (characters <= most) return PELT_OK;
-    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters: %u are more than the %u that can be counted",
-                         characters, most);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "characters: %u are more than the %u that can be counted", characters,
+                     most);
 }
 
 pelt_result pelt_gpu_check_range(uint32_t first, uint32_t count, uint32_t most, pelt_error *error) {
     if ((uint64_t)first + count <= most) return PELT_OK;
-    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are requested, but there is room for %u",
-                         first, (unsigned long long)first + count - 1, most);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are requested, but there is room for %u", first,
+                     (unsigned long long)first + count - 1, most);
 }
 
 pelt_result pelt_gpu_check_poses(const void *const *scratches, uint32_t count, pelt_error *error) {
     for (uint32_t i = 0; i < count; i++)
         if (!scratches || !scratches[i])
-            return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "scratches: the pose of character %u is NULL", i);
+            return pelt_fail(error, PELT_ERROR_ARGUMENT, "scratches: the pose of character %u is NULL", i);
     return PELT_OK;
 }
 
 pelt_result pelt_gpu_check_outputs(unsigned outputs, pelt_error *error) {
     if (outputs <= 1) return PELT_OK;
-    return pelt_gpu_fail(error, PELT_ERROR_ARGUMENT, "outputs: %u is neither 0 nor the number for normals", outputs);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "outputs: %u is neither 0 nor the number for normals", outputs);
 }
 
 pelt_gpu_box pelt_gpu_rest_box(const pelt_skin *skin) {

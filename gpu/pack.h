@@ -5,7 +5,7 @@
 #ifndef PELT_GPU_PACK_H
 #define PELT_GPU_PACK_H
 
-#include <pelt/error.h>
+#include "rig/error.h"
 
 /* The form of a skin's corrective; PELT_FORM in skin.glsl. */
 typedef enum pelt_gpu_form {
@@ -66,10 +66,6 @@ typedef struct pelt_gpu_box {
     float low[3], high[3];
 } pelt_gpu_box;
 pelt_gpu_box pelt_gpu_rest_box(const pelt_skin *skin);
-
-/* Puts a sentence into an error and returns the code. */
-pelt_result pelt_gpu_fail(pelt_error *error, pelt_result code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* What OpenGL and CUDA refuse alike: more characters than can be counted, characters beyond `most`, poses that are NULL,
    and outputs other than 0 and 1, which is normals. */

@@ -1,8 +1,8 @@
-/* error.c: one sentence per failure, and the list of findings. */
+/* error.c: one sentence per failure. */
 
-#include "rig/rig.h"
+#include "rig/error.h"
+#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, ...) {
     if (!error) return code;
@@ -35,25 +35,4 @@ pelt_result pelt_advise(pelt_error *error, const char *option, double value) {
     snprintf(error->option, sizeof error->option, "%s", option);
     error->advice = value;
     return error->code;
-}
-
-void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severity, const char *what, const char *format,
-               ...) {
-    char text[1000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    /* Findings are few: copying the list keeps it a plain array. */
-    pelt_finding *list = PELT_NEW(arena, findings->count + 1, pelt_finding);
-    char *copy = pelt_arena_format(arena, "%s", text);
-    if (!list || !copy) return;
-    if (findings->count) memcpy(list, findings->list, findings->count * sizeof *list);
-    list[findings->count] = (pelt_finding){severity, what, copy};
-    findings->list = list;
-    findings->count++;
-}
-
-bool pelt_should_stop(const pelt_progress *progress, const char *task, double fraction) {
-    return progress && progress->step && progress->step(progress->user, task, fraction) != 0;
 }

@@ -4,26 +4,10 @@
 #ifndef PELT_RIG_H
 #define PELT_RIG_H
 
+#include "rig/error.h"
 #include <pelt/fit.h>
 #include <stdarg.h>
 #include <stdbool.h>
-
-/* -- Errors ------------------------------------------------------------------------------------------------------ */
-
-/* Fills in the error (which may be NULL) and returns its code, so that `return pelt_fail(...)` reads well. */
-pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* The same for an invalid option: the text begins with its name and a colon. */
-pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Fails unless an argument is there; the sentence names it. */
-pelt_result pelt_check_given(const char *name, const void *argument, pelt_error *error);
-#define PELT_MISSING(argument, error) pelt_check_given(#argument, (argument), (error))
-
-/* After pelt_fail: names an option that would help, and its value. Returns the error's code. */
-pelt_result pelt_advise(pelt_error *error, const char *option, double value);
 
 /* -- Memory ------------------------------------------------------------------------------------------------------ */
 

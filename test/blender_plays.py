@@ -1,4 +1,4 @@
-# blender_plays.py: run by blender_plays.sh in Blender: imports FILE.glb and compares the vertices of its mesh with a dump
+# blender_plays.py: run by plays.sh in Blender: imports FILE.glb and compares the vertices of its mesh with a dump
 # of test/dump_skin.c, frame by frame. Exit 1 when one is off by more than 1e-4 of the diagonal of the rest pose.
 
 import struct

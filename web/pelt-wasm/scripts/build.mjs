@@ -23,7 +23,8 @@ const OUT = join(HERE, "dist");
 const SMALL = /loops_scalar/;
 function sources() {
   const runtime = readdirSync(join(ROOT, "runtime")).filter((name) => name.endsWith(".c") && !/soft_cache|avx/.test(name));
-  return [join(HERE, "pelt_wasm.c"), join(ROOT, "gpu/pack.c"), ...runtime.map((name) => join(ROOT, "runtime", name))];
+  const others = ["gpu/pack.c", "rig/error.c"].map((name) => join(ROOT, name));
+  return [join(HERE, "pelt_wasm.c"), ...others, ...runtime.map((name) => join(ROOT, "runtime", name))];
 }
 
 const COMPILE = ["--target=wasm32-wasi", "-std=gnu17", "-msimd128", "-DNDEBUG", "-Wall", "-Wextra", "-Werror",
@@ -78,7 +79,7 @@ class Failure extends Error {
 
 async function buildModule() {
   const out = join(OUT, "pelt.wasm");
-  const parts = ["runtime", "include/pelt", "gpu/pack.c", "gpu/pack.h"].map((name) => join(ROOT, name));
+  const parts = ["runtime", "include/pelt", "gpu/pack.c", "gpu/pack.h", "rig/error.c", "rig/error.h"].map((name) => join(ROOT, name));
   if (isUpToDate(out, [...parts, join(HERE, "pelt_wasm.c"), THIS])) return;
   const clang = process.env.CLANG || "clang";
   const problem = missing(clang);
