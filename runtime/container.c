@@ -1,5 +1,5 @@
-/* container.c: checks files of sections (container.h). The loops over numbers are plain integer work, so that the
-   compiler makes them as fast as memory. */
+/* container.c: checks files of sections (container.h). The loops over numbers use plain integer arithmetic, so that
+   compiled code runs at memory speed. */
 
 #include "runtime/container.h"
 #include <string.h>
@@ -50,10 +50,10 @@ pelt_result pelt_find_sections(const void *bytes, const pelt_known_section *know
 
 int pelt_is_text(const char *text, uint64_t size) { return size && size <= UINT32_MAX && text[size - 1] == 0; }
 
-/* The bits of floats, which the compiler must not take for other objects than the floats themselves. */
+/* The bits of floats; may_alias, because they are the same objects. */
 typedef uint32_t __attribute__((may_alias)) float_bits;
 
-/* Exponent bits that are all ones mean infinity or not-a-number. */
+/* An exponent of all ones means infinity or NaN. */
 int pelt_all_finite(const void *floats, uint64_t count) {
     const float_bits *bits = floats;
     uint32_t bad = 0;

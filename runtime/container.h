@@ -1,5 +1,5 @@
-/* container.h: what skin files and .keys files have in common: a header, a table of sections, and the sections, each at
-   a multiple of 64 bytes; and the checks that both need. */
+/* container.h: shared by skin files and .keys files: a header, a table of sections, and the sections, each at a
+   multiple of 64 bytes; and the checks that both need. */
 
 #ifndef PELT_CONTAINER_H
 #define PELT_CONTAINER_H
@@ -22,17 +22,17 @@ pelt_result pelt_check_container(const void *bytes, size_t size, const char *mag
 /* A section that a reader knows. */
 typedef struct pelt_known_section {
     uint32_t kind;
-    int always;    /* every file has it */
-    size_t field;  /* where the pointer to it belongs in the opened object */
-    uint64_t size; /* bytes that it has; 0: any */
+    int always;    /* required in every file */
+    size_t field;  /* offset of the pointer to it in the opened object */
+    uint64_t size; /* required size in bytes; 0: any */
 } pelt_known_section;
 
-/* Points the fields of `object` at the sections of a checked container; sizes [count] gets their bytes. At most 32 are
-   known. */
+/* Sets the fields of `object` to the sections of a checked container; sizes [count] gets their bytes. At most 32
+   sections can be known. */
 pelt_result pelt_find_sections(const void *bytes, const pelt_known_section *known, int count, void *object,
                                uint64_t *sizes);
 
-/* A section of text: not empty, and ending with a zero byte. */
+/* A text section: not empty, and zero-terminated. */
 int pelt_is_text(const char *text, uint64_t size);
 
 int pelt_all_finite(const void *floats, uint64_t count);
@@ -41,18 +41,18 @@ int pelt_none_negative(const float *floats, uint64_t count);
 int pelt_all_below_u16(const uint16_t *values, uint64_t count, uint64_t limit);
 int pelt_all_below_u32(const uint32_t *values, uint64_t count, uint64_t limit);
 
-/* A section that has arrays inside, while it is checked. */
+/* A section with arrays inside, while it is being checked. */
 typedef struct pelt_section {
     const char *bytes;
     uint64_t size;
 } pelt_section;
 
-/* An array of a x b x c bytes at an offset of a section, or NULL when it does not lie in it. */
+/* An array of a x b x c bytes at an offset of a section, or NULL when it is not inside. */
 const void *pelt_array_at(const pelt_section *section, uint64_t offset, uint64_t a, uint64_t b, uint64_t c);
 /* An array of finite floats. */
 pelt_result pelt_check_floats(const pelt_section *section, uint64_t offset, uint64_t rows, uint64_t columns);
 
-/* The fastest instruction set of this machine. */
+/* The fastest instruction set on this machine. */
 static inline pelt_isa pelt_best_isa(void) {
     return pelt_isa_works(PELT_ISA_AVX512) ? PELT_ISA_AVX512
            : pelt_isa_works(PELT_ISA_AVX2) ? PELT_ISA_AVX2

@@ -3,7 +3,7 @@
    themselves in displace.inc.
 
    A pose is, for every joint, its local rotation relative to rest, R = rest^-1 local, and its local translation; and
-   for every control its value minus that at rest. */
+   for every control, its value relative to rest. */
 
 #include "runtime/container.h"
 #include "runtime/loops.h"
@@ -17,7 +17,7 @@ static pelt_result check_phi(uint32_t phi, float width) {
     return pelt_all_finite(&width, 1) && width >= 1e-6f && width <= 1e9f ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
-/* What rbfs and the weighted form have in common. A skin has at most 65536 centres: rows name them by 16 bits. */
+/* Shared by rbfs and the weighted form. A skin has at most 65536 centres: rows identify them by 16 bits. */
 static pelt_result check_centers(const pelt_section *s, uint32_t first_axis, uint32_t axis_count, uint32_t center_count,
                                  uint64_t centers) {
     const pelt_file_corrective *head = (const void *)s->bytes;
@@ -140,7 +140,7 @@ static pelt_result check_near(const pelt_skin *skin, const pelt_file_kernel *ker
     return pelt_all_below_u32(list, first[near->joint_count], near->joint_count) ? PELT_OK : PELT_ERROR_INDEX;
 }
 
-/* Firsts begin with 0 and never fall; *count gets the last. */
+/* Must start with 0 and never decrease; *count gets the last. */
 static pelt_result check_firsts(const uint32_t *first, uint32_t block_count, uint64_t *count) {
     int ordered = first[0] == 0;
     for (uint32_t b = 0; b < block_count; b++) ordered &= first[b] <= first[b + 1];
@@ -152,7 +152,7 @@ static int no_rows(const pelt_rows *rows) {
     return !rows->first && !rows->sources && !rows->floats && !rows->shorts && !rows->factors;
 }
 
-/* Numbers of `count` rows with `parts` x 16 of them, as floats or in 16 bits. */
+/* Checks the numbers of `count` rows of `parts` x 16, as floats or in 16 bits. */
 static pelt_result check_numbers(const pelt_rows *rows, const uint64_t *sizes, uint64_t count, uint32_t parts) {
     uint64_t numbers = count * PELT_BLOCK * parts;
     if (rows->shorts) return sizes[PELT_ROW_SHORTS] == numbers * sizeof *rows->shorts ? PELT_OK : PELT_ERROR_FORMAT;
@@ -160,8 +160,8 @@ static pelt_result check_numbers(const pelt_rows *rows, const uint64_t *sizes, u
     return pelt_all_finite(rows->floats, numbers) ? PELT_OK : PELT_ERROR_NUMBER;
 }
 
-/* Rows are floats, or in 16 bits with factors: `wanted` of them, or, when that is 0, any even number that sources can
-   name. *factor_count follows from the size of their section. */
+/* Rows are floats, or in 16 bits with factors: `wanted` of them, or, if that is 0, any even number that sources can
+   index. *factor_count follows from the size of their section. */
 static pelt_result check_factors(const pelt_rows *rows, uint64_t size, uint32_t coefficient_count, uint64_t wanted,
                                  uint32_t *factor_count) {
     uint64_t count = size / sizeof *rows->factors;
@@ -176,7 +176,7 @@ static pelt_result check_factors(const pelt_rows *rows, uint64_t size, uint32_t 
     return PELT_OK;
 }
 
-/* Rows of 16 bits go in twos: every block has an even number of them. */
+/* Rows of 16 bits come in pairs: every block has an even number of them. */
 static int even_firsts(const uint32_t *first, uint32_t block_count) {
     uint32_t odd = 0;
     for (uint32_t b = 0; b <= block_count; b++) odd |= first[b];
@@ -193,7 +193,7 @@ static pelt_result check_lists(const pelt_skin *skin, const pelt_rows *rows, con
     return pelt_all_below_u16(rows->sources, *count, (uint32_t)sources) ? PELT_OK : PELT_ERROR_INDEX;
 }
 
-/* In 16 bits two rows side by side are for factors 2 i and 2 i + 1. */
+/* In 16 bits, two interleaved rows belong to factors 2 i and 2 i + 1. */
 static pelt_result check_basis(const pelt_skin *skin, pelt_rows rows, const uint64_t *sizes, uint32_t *factor_count) {
     uint64_t coefficients = pelt_skin_corrective(skin)->coefficient_count, count = 0;
     pelt_result result = check_factors(&rows, sizes[PELT_ROW_FACTORS], (uint32_t)coefficients, 0, factor_count);
@@ -205,7 +205,7 @@ static pelt_result check_basis(const pelt_skin *skin, pelt_rows rows, const uint
     return result ? result : check_numbers(&rows, sizes, count, 3);
 }
 
-/* Rows and turns of the weighted form are for the same centres, and both floats or both in 16 bits. */
+/* Rows and turns of the weighted form use the same centres, and both are floats or both in 16 bits. */
 static pelt_result check_centered(pelt_skin *skin, const uint64_t *sizes, const pelt_file_weighted *weighted) {
     pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
     const uint64_t *row_sizes = sizes + PELT_SECTION_ROW_FIRST, *turn_sizes = sizes + PELT_SECTION_TURN_FIRST;
@@ -276,7 +276,7 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
     if (!head->weighted && (axes.first || axes.sources || axes.weights)) return PELT_ERROR_FORMAT;
     result = head->weighted ? check_weighted(skin, &s, sizes) : check_rows(skin, sizes);
     if (result) return result;
-    /* Arrays of the section may overlap, so that what they ask for need not fit where the file does. */
+    /* Arrays of the section may overlap, so they can ask for more memory than the file's size. */
     return pelt_scratch_size(skin) == SIZE_MAX ? PELT_ERROR_MEMORY : PELT_OK;
 }
 
@@ -333,7 +333,7 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
 
 /* -- Poses --------------------------------------------------------------------------------------------------------- */
 
-/* out = rest^-1 local, made unit length with w >= 0; the identity when that cannot be. */
+/* out = rest^-1 local, normalised with w >= 0; the identity when that is impossible. */
 static inline void relative_rotation(const float *rest, const float *local, float *out) {
     four b, q;
     memcpy(&b, local, sizeof b);
@@ -354,7 +354,7 @@ static void place_locals(const pelt_skin *skin, const pelt_transform *locals, fl
     }
 }
 
-/* The inverse of a row-major 3x4 map; zeros when it is flat. */
+/* The inverse of a row-major 3x4 map; zeros when it is singular. */
 static void invert(const float *m, float *out) {
     matrix linear = linear_part(m), inverse;
     float determinant = adjugate(&linear, &inverse), scale = fabsf(determinant) > 1e-30f ? 1 / determinant : 0;
@@ -364,7 +364,7 @@ static void invert(const float *m, float *out) {
     }
 }
 
-/* The quaternion of the rotation in a map that may also scale: its columns made unit length. */
+/* The quaternion of the rotation in a map that may also scale: its columns are normalised. */
 static void rotation_of(const float *m, float *q) {
     matrix r = linear_part(m);
     for (int c = 0; c < 3; c++) {
@@ -392,7 +392,7 @@ static void place_globals(const pelt_skin *skin, const float (*globals)[12], flo
     }
 }
 
-/* Beyond this the square of a distance would be infinite, and of no use to anybody. */
+/* Beyond this a squared distance would overflow, and is useless anyway. */
 #define FARTHEST 1e15f
 
 static void place_controls(const pelt_skin *skin, const float *values, float *controls) {

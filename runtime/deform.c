@@ -1,10 +1,10 @@
-/* deform.c: resolves a call of pelt_deform_to into a job for the loops. */
+/* deform.c: turns a call of pelt_deform_to into a job for the loops. */
 
 #include "runtime/loops.h"
 #include <math.h>
 #include <string.h>
 
-/* Output beyond this does not stay in a core's own cache; writing past the cache saves reading it first. */
+/* Larger outputs do not stay in a core's own cache; non-temporal stores avoid reading it first. */
 #define STREAM_BYTES ((size_t)4 << 20)
 
 static int aligned(const void *buffer) { return (uintptr_t)buffer % PELT_ALIGN == 0; }
@@ -29,8 +29,8 @@ static void add_corrective(const pelt_skin *skin, const char *scratch, pelt_defo
 }
 
 /* -- Streams ------------------------------------------------------------------------------------------------------
-   What is not wanted as the loops write it (float after float, in slot order) is written into a buffer that stays in the
-   nearest cache, some blocks at a time, and goes from there to where it is wanted. */
+   Output in any other layout than the loops write (packed floats in slot order) goes through a buffer that stays in the
+   L1 cache, a few blocks at a time. */
 
 enum { CHUNK = 8, CHUNK_SLOTS = CHUNK * PELT_BLOCK };
 
@@ -40,7 +40,7 @@ static int is_plain(const pelt_stream *stream, size_t parts) {
 }
 
 static void deform_in_chunks(pelt_deform_job job, const pelt_output *out) {
-    /* One vertex more than needed, since who takes three floats may read the fourth. */
+    /* One more vertex than needed, since code that copies three floats may read a fourth. */
     float positions[3 * (CHUNK_SLOTS + 2)] __attribute__((aligned(PELT_ALIGN)));
     float normals[3 * (CHUNK_SLOTS + 2)] __attribute__((aligned(PELT_ALIGN)));
     float tangents[4 * CHUNK_SLOTS] __attribute__((aligned(PELT_ALIGN)));

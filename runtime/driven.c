@@ -1,8 +1,8 @@
 /* driven.c: joints that are functions of the pose (Mohr & Gleicher 2003, section 4.1), appended to the palette.
 
-   Everything is said in the space of the rest mesh, where T_j maps rest to posed; so no rest frame of any joint
-   matters, turned or scaled as it may be. With X = T_parent^-1 T_j the motion of joint j relative to its parent, R its
-   rotation, and o where the joint is in the rest pose:
+   Everything is in the space of the rest mesh, where T_j maps rest to posed; so the rest frames of joints do not
+   matter, even if they are rotated or scaled. With X = T_parent^-1 T_j the motion of joint j relative to its parent, R
+   its rotation, and o the joint's rest position:
 
        turn, twist, bend:  T = T_parent R' R^-1 X,  moved so that o goes where T_j takes it;
                            R' = R^f,  (twist of R about the bone)^f,  (what is left of R without the twist)^f
@@ -12,8 +12,8 @@
    and for normals, of a bulge,  T^-T = T_host^-T (I - (q - 1)/q a a^T).
 
    where b1 goes from the joint to its parent and b2 to its children: they point apart when the limb is straight (s = 1)
-   and together when it is folded (s = 1 + k). Here are rotations, whatever the joints do; driven.inc has the usual ones and
-   bulges. model/driven.c is the same in double. */
+   and together when it is folded (s = 1 + k). This file handles rotations in full generality; driven.inc has the common
+   case, and bulges. model/driven.c is the same in double. */
 
 #include "runtime/loops.h"
 #include "runtime/rotation.h"
@@ -26,7 +26,7 @@ static float dot(const float a[3], const float b[3]) { return a[0] * b[0] + a[1]
 
 static float larger(float a, float b) { return a > b ? a : b; }
 
-/* False when the matrix is flat. */
+/* False when the matrix is singular. */
 static int invert(const matrix *a, matrix *out) {
     float largest = 0, determinant = adjugate(a, out);
     for (int i = 0; i < 9; i++) largest = larger(largest, fabsf(a->m[i / 3][i % 3]));
@@ -68,8 +68,8 @@ static int nearest_rotation(const matrix *a, matrix *out) {
     return 1;
 }
 
-/* Unit quaternion with w >= 0: of the two that are one rotation the one nearer to rest. Half a turn has no nearer one;
-   there the first component that is not zero is positive. */
+/* Unit quaternion with w >= 0: of q and -q, the one closer to rest. For half a turn both are equally close; then the
+   first nonzero component is positive. */
 static void to_quaternion(const matrix *r, float q[4]) {
     matrix_quaternion(r, q);
     float length = sqrtf(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
@@ -78,7 +78,7 @@ static void to_quaternion(const matrix *r, float q[4]) {
     for (int c = 0; c < 4; c++) q[c] *= scale;
 }
 
-/* The part of q that turns about the axis, and the part before it that does not: q = bend twist. */
+/* Keeps only the twist about the axis: q = bend twist. */
 static void keep_twist(const float axis[3], float q[4]) {
     float along = dot(q, axis), length = sqrtf(along * along + q[3] * q[3]);
     if (length < 1e-6f) along = 0, q[3] = length = 1;
@@ -96,7 +96,7 @@ static void keep_bend(const float axis[3], float q[4]) {
     for (int i = 0; i < 4; i++) q[i] *= sign;
 }
 
-/* q^f, along the shorter way from no rotation: half way is q + 1 made unit length. */
+/* q^f, the shorter way from no rotation: half of it is q + 1, normalised. */
 static void scale_angle(float f, float q[4]) {
     if (f == 0.5f) {
         float scale = 1 / sqrtf(2 + 2 * q[3]);
@@ -110,10 +110,10 @@ static void scale_angle(float f, float q[4]) {
     q[3] = cosf(f * half);
 }
 
-/* What rounding makes of a rotation's lengths and angles, at most. */
+/* Upper bound of rounding errors in a rotation's lengths and angles. */
 #define ROUNDING 4e-6f
 
-/* The part of a motion relative to the parent that a driven joint takes: R' R^-1 X. False when it has none. */
+/* The part of a motion relative to the parent that a driven joint follows: R' R^-1 X. False when there is none. */
 static int part_of(const pelt_driven *d, const matrix *motion, matrix *out) {
     matrix rotation, inverse;
     float q[4];
@@ -133,7 +133,7 @@ static int part_of(const pelt_driven *d, const matrix *motion, matrix *out) {
     return 1;
 }
 
-/* A parent or a joint that is flattened has no rotation to take a part of; the driver's own matrix stands in. */
+/* A flattened parent or joint has no rotation to take a part of; then uses the driver's own matrix. */
 void pelt_pose_turn(const pelt_driven *d, const float *palette, float *out) {
     const float *driver = palette + (size_t)d->driver * PALETTE_STRIDE;
     matrix joint = linear_part(driver), parent, inverse, motion = joint, part;

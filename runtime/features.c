@@ -1,4 +1,4 @@
-/* features.c: checks the learned features of a corrective, once. The loops are in features.inc. */
+/* features.c: checks the learned features of a corrective once. The loops are in features.inc. */
 
 #include "runtime/container.h"
 #include "runtime/loops.h"

@@ -1,8 +1,8 @@
 /* format.h: the bytes of a skin file, as docs/format.md describes them.
 
    A header, a table of sections, and the sections, each at a multiple of 64 bytes. All numbers are little-endian; the
-   arrays are used in place. A section that a reader does not know is skipped, unless it is marked as required: then the
-   skin needs something that the reader cannot do, and the reader says so. */
+   arrays are used in place. Unknown sections are skipped unless they are marked as required: then the skin needs
+   something the reader cannot do, and opening fails. */
 
 #ifndef PELT_FORMAT_H
 #define PELT_FORMAT_H
@@ -35,11 +35,11 @@ typedef struct pelt_file_section {
 #define PELT_SECTION_REQUIRED 1u
 #define PELT_FOURCC(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-/* The private field of a section of the corrective (skin.h has typed views of them). */
+/* The private field of a corrective's section (skin.h has typed views). */
 #define PELT_PRIVATE(name) corrective[PELT_SECTION_##name - PELT_SECTION_CORRECTIVE]
 
-/* Section, its four letters, the field of pelt_skin that points to it, the bytes that it has (0: any), and whether
-   every skin has it: the field of a section that is not there is NULL. */
+/* Section, its four letters, the field of pelt_skin that points to it, its size in bytes (0: any), and whether every
+   skin has it: the field of an absent section is NULL. */
 #define PELT_SECTIONS(X)                                                                                               \
     X(JOINTS, PELT_FOURCC('J', 'N', 'T', 'S'), joints, (uint64_t)skin->joint_count * sizeof(pelt_joint), 1)            \
     X(NAMES, PELT_FOURCC('N', 'A', 'M', 'E'), names, 0, 1)                                                             \
@@ -79,15 +79,15 @@ enum {
         PELT_SECTION_COUNT
 };
 
-/* The five sections of rows, counted from the first of them. */
+/* The five sections of rows, relative to the first of them. */
 enum { PELT_ROW_FIRST, PELT_ROW_SOURCES, PELT_ROW_FLOATS, PELT_ROW_SHORTS, PELT_ROW_FACTORS };
 
-/* -- What the fit found out: the section FACT ------------------------------------------------------------------------
-   For tools; nothing of it is needed to run. After the struct come f64 [value_count], the singular values of EigenSkin's
-   movers, one mover after the other; u32 [mover_count], how many of them each has; and texts, each ended by a zero byte:
-   those of pelt_fact_text, where the first clip and the first mover stand for all of them. */
+/* -- Facts about the fit: the section FACT ---------------------------------------------------------------------------
+   For tools; not needed at run time. The struct is followed by f64 [value_count], the singular values of EigenSkin's
+   movers, mover by mover; u32 [mover_count], how many each has; and zero-terminated texts: those of pelt_fact_text,
+   with one for every clip, and the names of the movers. */
 
-/* Numbers are as in pelt_measure (pelt/fit.h); negative: not known. */
+/* Numbers are as in pelt_measure (pelt/fit.h); negative: unknown. */
 typedef struct pelt_fact_measure {
     double rms, max, rel_err, roughness, normal_rms_degrees;
     uint32_t frame_count; /* 0: nothing was measured */
@@ -95,7 +95,7 @@ typedef struct pelt_fact_measure {
 } pelt_fact_measure;
 
 struct pelt_facts {
-    uint32_t method, blend, corrective; /* by their numbers in pelt/fit.h; what is unknown there is no error */
+    uint32_t method, blend, corrective; /* enums of pelt/fit.h; unknown values are no error */
     uint32_t example_count;
     pelt_fact_measure train, holdout;
     uint32_t clip_count, mover_count, value_count, reserved;
@@ -105,7 +105,7 @@ typedef struct pelt_facts pelt_facts;
 
 enum pelt_fact_text { PELT_FACT_MADE_BY, PELT_FACT_BUNDLE, PELT_FACT_CLIPS }; /* movers follow the clips */
 
-/* -- How a pose becomes coefficients or pose distances: the section DRIV ---------------------------------------------
+/* -- From poses to coefficients or pose distances: the section DRIV --------------------------------------------------
    Offsets are bytes from the start of the section, multiples of 64. Arrays over centres are padded with zeros to a
    multiple of 16 centres. */
 
@@ -113,13 +113,13 @@ typedef struct pelt_file_corrective {
     uint32_t coefficient_count; /* of all rbfs in order, then of all kernel groups, then of all feature groups */
     uint32_t rbf_count, axis_count, reserved;
     uint64_t rbfs, axes; /* pelt_file_rbf[rbf_count], pelt_file_axis[axis_count] */
-    uint64_t retired;    /* 0: where a kernel of another form was */
+    uint64_t retired;    /* 0: formerly a different kind of kernel */
     uint64_t weighted;   /* pelt_file_weighted, or 0 */
     uint64_t kernel;     /* pelt_file_kernel, or 0 */
     uint64_t unused;
 } pelt_file_corrective;
 
-/* What a pose distance is made of: r^2 = sum over axes of weight * d^2. */
+/* The terms of a pose distance: r^2 = sum over axes of weight * d^2. */
 typedef enum pelt_axis_kind {
     PELT_AXIS_ROTATION = 0,    /* d = angle between the two rotations of a joint, radians, 0 to pi */
     PELT_AXIS_TRANSLATION = 2, /* d = distance between the two local translations; 1 was a hinge, and is refused */
@@ -142,19 +142,20 @@ typedef enum pelt_phi {
     PELT_PHI_COUNT
 } pelt_phi;
 
-/* What the mixed phi takes from the exponential. */
+/* The exponential's share in the mixed phi. */
 #define PELT_MIXED_SHARE 0.03
 
-/* A normalised sum is divided by its norm s; where all centres are far that would be 0 / 0. Below this the quotient
-   fades to 0 instead. */
+/* A normalised sum is divided by its norm s; where all centres are far away that would be 0 / 0. Below this value the
+   quotient fades to 0 instead. */
 #define PELT_NORM_FLOOR 0.25
 
-/* The angle of a hinge is counted from the middle of the examples' range, -pi to pi, so that it does not jump where it
-   passes half a turn from rest. It is what it is up to `reach`, a third of the way from the end of the range to its other
-   end around the back; behind it comes back to 0 at pi, and on to -reach, so that it jumps nowhere. */
+/* The angle of a hinge is measured from the middle of the examples' range, -pi to pi, so that it is continuous where it
+   passes half a turn from rest. It is used as it is up to `reach`, a third of the way from the end of the range to the
+   other end around the back; beyond that it returns to 0 at pi, and on to -reach, so that it is continuous
+   everywhere. */
 typedef struct pelt_file_axis {
-    uint32_t kind, joint; /* of PELT_AXIS_CONTROL the control */
-    float direction[3];   /* of PELT_AXIS_HINGE, unit; of others these and the last two are 0 */
+    uint32_t kind, joint; /* for PELT_AXIS_CONTROL, the control */
+    float direction[3];   /* for PELT_AXIS_HINGE, unit; otherwise this and the last two are 0 */
     float weight;
     float middle, reach; /* radians; reach is less than PELT_MOST_REACH */
 } pelt_file_axis;
@@ -165,18 +166,18 @@ typedef struct pelt_file_rbf {
     uint32_t first_axis, axis_count, center_count, coefficient_count, first_coefficient;
     uint32_t phi, normalised;
     float width;
-    uint64_t centers; /* f32 [axis][4][center]; controls minus their rest value, then zeros */
-    uint64_t matrix;  /* f32 [coefficient][center]; when normalised one row more: the norm */
-    uint64_t bias;    /* f32 per row of the matrix: the sum of the row */
+    uint64_t centers; /* f32 [axis][4][center]; controls relative to rest, then zeros */
+    uint64_t matrix;  /* f32 [coefficient][center]; one more row when normalised: the norm */
+    uint64_t bias;    /* f32 per row of the matrix: the row's sum */
     uint64_t unused;
 } pelt_file_rbf;
 
-/* The first shared_count centres may move any joints. Those after them move one kernel joint each, and are not in
-   `centers`; where there are any, shared_count is a multiple of 16. */
+/* The first shared_count centres may move any joints. Each of the others moves one kernel joint and is not in
+   `centers`; if there are any, shared_count is a multiple of 16. */
 typedef struct pelt_file_kernel {
     uint32_t joint_count, center_count, unit_count, group_count;
     uint64_t joints;       /* pelt_file_kernel_joint[joint_count] */
-    uint64_t centers;      /* f32 [joint][5][shared center]: four of its pose, and 1 - E(rest, center) */
+    uint64_t centers;      /* f32 [joint][5][shared center]: four for its pose, and 1 - E(rest, center) */
     uint64_t units;        /* pelt_file_kernel_unit[unit_count] */
     uint64_t groups;       /* pelt_file_kernel_group[group_count] */
     uint64_t lone;         /* pelt_file_lone_center[center_count - shared_count]; 0: all centres are shared */
@@ -197,7 +198,7 @@ typedef struct pelt_file_kernel_joint {
 } pelt_file_kernel_joint;
 
 typedef struct pelt_file_kernel_unit {
-    uint32_t first, second; /* kernel joints; the same one twice for a single joint */
+    uint32_t first, second; /* kernel joints; equal for a single joint */
     float gain;
     uint32_t reserved;
 } pelt_file_kernel_unit;
@@ -206,7 +207,7 @@ typedef struct pelt_file_kernel_group {
     uint32_t unit_count, center_count, coefficient_count, first_coefficient;
     uint64_t units;   /* u32 [unit_count] */
     uint64_t centers; /* u32 [center_count] */
-    uint64_t matrix;  /* f32 [coefficient][center], of the group's own centres */
+    uint64_t matrix;  /* f32 [coefficient][center], for the group's own centres */
     uint64_t unused[3];
 } pelt_file_kernel_group;
 
@@ -223,18 +224,18 @@ typedef struct pelt_file_weighted {
 } pelt_file_weighted;
 
 /* -- Kernels of neighbourhoods: the section NEAR ----------------------------------------------------------------------
-   Where it is there, k_g of the kernel in DRIV is of kernel joint g with those next to it, N(g), for all centres; of lone ones
-   the other joints are at rest:
+   If present, k_g of the kernel in DRIV depends on kernel joint g with its neighbours, N(g), for all centres; in lone
+   centres the other joints are at rest:
 
        k_g = K(N(g)) + single K(g),    x . y = sum over the joints of a set of scale_g x_g . y_g
 
-   x_g is R - I of a joint divided by the root of 2, nine numbers, or the value of a control within what it has shown. Offsets
-   are bytes from the start of the section, multiples of 64. */
+   x_g is R - I of a joint divided by the root of 2, nine numbers, or the value of a control clamped to its training
+   range. Offsets are bytes from the start of the section, multiples of 64. */
 
 typedef enum pelt_near_form {
     PELT_NEAR_ARC,      /* K = |x| |y| (sin t + (pi - t) cos t) / pi, t the angle between x and y */
     PELT_NEAR_GAUSSIAN, /* K = E(x, y) - E(x, 0) - E(0, y) + 1, E(x, y) = exp(-|x - y|^2 / 2) */
-    PELT_NEAR_MATERN,   /* the same of E(x, y) = (1 + r) exp(-r), r = sqrt(3) |x - y| */
+    PELT_NEAR_MATERN,   /* the same with E(x, y) = (1 + r) exp(-r), r = sqrt(3) |x - y| */
     PELT_NEAR_FORM_COUNT
 } pelt_near_form;
 
@@ -248,11 +249,11 @@ typedef struct pelt_file_near {
 } pelt_file_near;
 
 /* -- Learned features: the section FTSU -------------------------------------------------------------------------------
-   h = z - b + sqrt(z^2 + bend) - sqrt(b^2 + bend) with z = b + s x W; b, bend and the root at rest are in the file. Offsets
-   are bytes from the start of the section, multiples of 64. Matrices are floats, and s is 1/2; or all of them are whole
-   numbers of 16 bits, and so are x, h and sums of h: each number of x in steps that make the most it can be
-   PELT_SHORT_MOST, and s W such that no h is larger than that. Rows of whole numbers that become one result have
-   PELT_ROW_MOST in all at the most, so that sums fit 32 bits. */
+   h = z - b + sqrt(z^2 + bend) - sqrt(b^2 + bend) with z = b + s x W; b, bend and the root at rest are in the file.
+   Offsets are bytes from the start of the section, multiples of 64. Matrices are floats, and s is 1/2; or they are all
+   16-bit integers, and so are x, h and sums of h: each number of x is scaled so that its maximum is PELT_SHORT_MOST,
+   and s W so that no h exceeds that. Integer rows that are summed to one result have absolute sums of at most
+   PELT_ROW_MOST, so that sums fit 32 bits. */
 
 enum { PELT_FEATURES_AT_ONCE = 32, PELT_MOST_FEATURES = 1024 };
 
@@ -262,25 +263,25 @@ enum { PELT_FEATURES_AT_ONCE = 32, PELT_MOST_FEATURES = 1024 };
 #define PELT_FEATURE_STEP 0x1p-17f /* s in 16 bits: h is up to twice s x W */
 
 typedef struct pelt_file_features {
-    uint32_t width; /* features of each set, a multiple of PELT_FEATURES_AT_ONCE up to PELT_MOST_FEATURES */
+    uint32_t width; /* features per set, a multiple of PELT_FEATURES_AT_ONCE up to PELT_MOST_FEATURES */
     uint32_t input_count, set_count, group_count;
     uint64_t unused;
     uint64_t inputs;     /* pelt_file_feature_input[input_count] */
     uint64_t sets;       /* pelt_file_feature_set[set_count] */
     uint64_t groups;     /* pelt_file_feature_group[group_count] */
-    uint32_t rank;       /* the most sums of its features that a set has, a multiple of 8; 0: groups see the features */
+    uint32_t rank;       /* largest number of sums per set, a multiple of 8; 0: groups use the features */
     uint32_t in_16_bits; /* 1, or 0 */
     uint64_t reserved;
 } pelt_file_features;
 
 typedef struct pelt_file_feature_input {
     uint32_t source;   /* from joint_count on: a control */
-    float least, most; /* of a control, minus the value at rest; 0 of a joint */
+    float least, most; /* of a control, relative to rest; 0 for a joint */
     uint32_t reserved;
 } pelt_file_feature_input;
 
 typedef struct pelt_file_feature_set {
-    uint32_t input_count, size; /* size: six numbers for each joint, one for each control */
+    uint32_t input_count, size; /* size: six numbers per joint, one per control */
     uint64_t inputs;            /* u32 [input_count] */
     uint64_t matrix;            /* f32 [size][width]; or i16 [three pairs for a joint, one for a control][width][2] */
     uint64_t offsets;           /* f32 [3][width] b; bends, not negative; the roots at rest */
@@ -292,7 +293,7 @@ typedef struct pelt_file_feature_set {
 
 typedef struct pelt_file_feature_group {
     uint32_t eight_count, coefficient_count, first_coefficient, reserved;
-    uint64_t eights; /* u32 [eight_count] which eight numbers of what can be seen: set x (seen / 8) + eight */
+    uint64_t eights; /* u32 [eight_count] the eights it uses: set x (seen / 8) + eight */
     uint64_t
         matrix;     /* f32 [coefficient][8 eight_count, padded to a multiple of 32]; or in 16 bits, padded with zeros to
                         a multiple of four coefficients, i16 [coefficient / 4][own eight][4][8] */
@@ -300,16 +301,16 @@ typedef struct pelt_file_feature_group {
     uint64_t unused[3];
 } pelt_file_feature_group;
 
-/* Centres are worked on sixteen at a time. */
+/* Centres are processed sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
 
-/* Words of 64 bits that have one for every sixteen of the centres. */
+/* 64-bit words that hold one bit for every sixteen centres. */
 static inline uint64_t pelt_moving_words(uint64_t center_count) { return (center_count + 1023) / 1024; }
 
 /* Rows of a matrix in tiles of four rows and eight columns. */
 static inline uint64_t pelt_tiled_rows(uint64_t count) { return (count + 3) / 4 * 4; }
 
-/* What groups can see of a set, and all that a group sees, as its matrix of floats is padded. */
+/* What groups can use of a set; and all that a group uses, padded like its float matrix. */
 static inline uint32_t pelt_features_seen(const pelt_file_features *f) { return f->rank ? f->rank : f->width; }
 static inline uint64_t pelt_feature_columns(uint32_t eight_count) {
     return (8 * (uint64_t)eight_count + PELT_FEATURES_AT_ONCE - 1) / PELT_FEATURES_AT_ONCE * PELT_FEATURES_AT_ONCE;
@@ -319,10 +320,10 @@ static inline uint32_t pelt_shared_count(const pelt_file_kernel *kernel) {
     return kernel->lone ? kernel->shared_count : kernel->center_count;
 }
 
-/* Bytes rounded up to where the next section, or the next array of scratch memory, may begin. */
+/* Bytes rounded up to where the next section or scratch array may start. */
 static inline uint64_t pelt_aligned(uint64_t bytes) { return (bytes + PELT_ALIGN - 1) / PELT_ALIGN * PELT_ALIGN; }
 
-/* As a size that can be asked for: what memory has no addresses for becomes a size that nobody can give. */
+/* As a size_t: what exceeds the address space becomes a size that no allocation can satisfy. */
 static inline size_t pelt_memory_size(uint64_t bytes) { return bytes == (size_t)bytes ? (size_t)bytes : SIZE_MAX; }
 
 _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 32 && sizeof(pelt_file_rbf) == 64 &&

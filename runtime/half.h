@@ -1,4 +1,4 @@
-/* half.h: half floats on machines that have no instruction for them. */
+/* half.h: half floats on machines without instructions for them. */
 
 #ifndef PELT_HALF_H
 #define PELT_HALF_H
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The bits of a finite half, moved to a float's places, are the value times 2^-112, subnormals included. */
+/* The bits of a finite half, shifted into a float's position, are the value times 2^-112, including subnormals. */
 static inline float pelt_half_value(uint16_t half) {
     uint32_t bits = (uint32_t)(half & 0x7fff) << 13, sign = (uint32_t)(half & 0x8000) << 16;
     float value;
@@ -18,7 +18,7 @@ static inline float pelt_half_value(uint16_t half) {
     return value;
 }
 
-/* The nearest half, ties to even; values beyond the largest half become it. */
+/* The nearest half, ties to even; saturates at the largest half. */
 static inline uint16_t pelt_half_of(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -2,22 +2,22 @@
 
        b = W s,   misfit = (I - A_keys W') s,   values = mean + A b,        s = values at the keys - their mean
 
-   W maps key values to coordinates. The misfit's matrix is stored as a whole, since it rests on fewer basis vectors
-   than the reconstruction: as many vectors as the keys have values would explain anything. */
+   W maps key values to coordinates. The misfit matrix is stored explicitly, since it uses fewer basis vectors than the
+   reconstruction: with as many vectors as key values, everything would be explained. */
 
 #include "runtime/loops.h"
 #include <pelt/keys.h>
 #include <math.h>
 #include <string.h>
 
-/* Columns are frames, or the components of frames where these share a basis. */
+/* Columns are frames, or components of frames if they share a basis. */
 static uint32_t columns_per_frame(const pelt_keys *keys) { return keys->shared ? keys->component_count : 1; }
 
 /* -- The product --------------------------------------------------------------------------------------------------- */
 
 static uint32_t blocks_of(uint32_t rows) { return (rows + PELT_BLOCK - 1) / PELT_BLOCK; }
 
-/* All columns of matrix x, [column][rows]. */
+/* All columns of matrix x, as [column][rows]. */
 static void multiply(const pelt_keys *keys, const float *matrix, uint32_t rows, const float *x, uint32_t column_count,
                      float *out) {
     for (uint32_t done = 0, left = column_count; left;) {
@@ -39,7 +39,7 @@ static void multiply(const pelt_keys *keys, const float *matrix, uint32_t rows, 
 /* -- Scratch ------------------------------------------------------------------------------------------------------- */
 
 typedef struct layout {
-    size_t lengths;     /* [key_count] squared length of each key's misfit, of the last frame; comes first */
+    size_t lengths;     /* [key_count] squared misfit of each key in the last frame; comes first */
     size_t coordinates; /* [columns][basis_count] */
     size_t centred;     /* [columns][key_row_count] */
     size_t residuals;   /* [columns][key_row_count] */
@@ -63,7 +63,7 @@ size_t pelt_keys_scratch_size(const pelt_keys *keys, uint32_t frame_count) {
 
 /* -- Coordinates and misfit ---------------------------------------------------------------------------------------- */
 
-/* Key values less their mean, a column for each frame, or for each component of a frame. */
+/* Key values minus their mean, one column per frame, or per component of a frame. */
 static void centre(const pelt_keys *keys, const float *values, uint32_t frame_count, float *out) {
     size_t rows = keys->key_row_count, columns = columns_per_frame(keys);
     for (size_t f = 0; f < frame_count; f++)
@@ -71,7 +71,7 @@ static void centre(const pelt_keys *keys, const float *values, uint32_t frame_co
             for (size_t i = 0; i < rows; i++) *out++ = values[(f * rows + i) * columns + c] - keys->key_mean[i];
 }
 
-/* Squared length of the misfit of each key of a frame. */
+/* Squared misfit of each key in a frame. */
 static void measure_keys(const pelt_keys *keys, const float *residuals, float *lengths) {
     size_t rows = keys->key_row_count, each = rows / keys->key_count, columns = columns_per_frame(keys);
     memset(lengths, 0, keys->key_count * sizeof *lengths);
@@ -79,7 +79,7 @@ static void measure_keys(const pelt_keys *keys, const float *residuals, float *l
         for (size_t i = 0; i < rows; i++) lengths[i / each] += residuals[c * rows + i] * residuals[c * rows + i];
 }
 
-/* e of a region: keys count by how much their points belong to it. */
+/* e of a region: keys are weighted by how much their points belong to it. */
 static float region_misfit(const pelt_keys *keys, const float *lengths, uint32_t region) {
     float sum = 0, weight = 0, largest = 0;
     for (uint32_t k = 0; k < keys->key_count; k++) {

@@ -1,5 +1,5 @@
 /* keys_format.h: the bytes of a .keys file. The container is that of skins (format.h): a header, a table of sections,
-   sections at multiples of 64 bytes; the magic and the counts are its own. */
+   sections at multiples of 64 bytes; with a different magic and counts. */
 
 #ifndef PELT_KEYS_FORMAT_H
 #define PELT_KEYS_FORMAT_H
@@ -18,18 +18,18 @@ typedef struct pelt_keys_header {
     uint32_t point_count, component_count, key_count, basis_count, region_count, engine_point_count;
     uint32_t flags; /* PELT_KEYS_SHARED, PELT_KEYS_HALF */
     float diagonal;
-    uint32_t frame_count; /* frames of the training */
+    uint32_t frame_count; /* training frames */
     uint8_t reserved[4];  /* zero */
 } pelt_keys_header;
 
 enum { PELT_KEYS_SHARED = 1, PELT_KEYS_HALF = 2, PELT_KEYS_MOST_COMPONENTS = 64 };
 
-/* Bytes of a matrix of floats that lies as [block of 16 rows][column][16]. */
+/* Bytes of a float matrix stored as [block of 16 rows][column][16]. */
 #define PELT_KEYS_MATRIX(rows, columns)                                                                                \
     (((uint64_t)(rows) + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK * (uint64_t)(columns)*4)
 
-/* Section, its four letters, the field of pelt_keys that points to it, its bytes (0: any), and whether every file has
-   it. */
+/* Section, its four letters, the field of pelt_keys that points to it, its size in bytes (0: any), and whether every
+   file has it. */
 #define PELT_KEYS_SECTIONS(X)                                                                                          \
     X(POINTS, PELT_FOURCC('K', 'P', 'N', 'T'), key_points, (uint64_t)keys->key_count * 4, 1)                           \
     X(MEAN, PELT_FOURCC('K', 'A', 'V', 'G'), mean, (uint64_t)keys->block_count * 4 * PELT_BLOCK, 1)                    \
@@ -57,7 +57,7 @@ enum {
         PELT_KEYS_SECTION_COUNT
 };
 
-/* Fills in the counts that follow from others. False when they do not fit together. */
+/* Derives the remaining counts. False when they are inconsistent. */
 static inline int pelt_keys_counts(const pelt_keys_header *h, pelt_keys *keys) {
     uint64_t each = h->flags & PELT_KEYS_SHARED ? 1 : h->component_count;
     uint64_t rows = h->point_count * each, key_rows = h->key_count * each;

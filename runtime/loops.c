@@ -1,4 +1,4 @@
-/* loops.c: the instruction sets: which of them work here, and their loops. */
+/* loops.c: the instruction sets: which are available here, and their loops. */
 
 #include "runtime/loops.h"
 

@@ -1,13 +1,12 @@
-/* loops.h: what pelt_pose leaves in the scratch memory, and the loops that are written
-   once for all instruction sets. */
+/* loops.h: what pelt_pose leaves in scratch memory, and the loops that are written once for all instruction sets. */
 
 #ifndef PELT_LOOPS_H
 #define PELT_LOOPS_H
 
 #include "runtime/skin.h"
 
-/* A joint matrix has a cache line of its own: row-major 3x4; then, for skins with tangents, 1 or, where it mirrors, -1;
-   then 1 or, where it scales or shears, 0; and two unused floats. */
+/* A joint matrix fills a cache line: row-major 3x4; then, for skins with tangents, -1 if it mirrors, else 1; then 0 if
+   it scales or shears, else 1; and two unused floats. */
 #define PALETTE_STRIDE 16
 #define PALETTE_HAND 12
 #define PALETTE_RIGID 13
@@ -15,10 +14,10 @@
 /* The head of the scratch memory. */
 typedef struct pelt_pose_head {
     uint32_t rigid;    /* no joint scales or shears: normals move by the same matrices as positions */
-    uint32_t mirrored; /* some joint mirrors, which only skins with tangents are told */
+    uint32_t mirrored; /* some joint mirrors; only set for skins with tangents */
 } pelt_pose_head;
 
-/* Offsets in bytes of what follows it. */
+/* Byte offsets of what follows it. */
 typedef struct pelt_pose_offsets {
     size_t palette;        /* T_j = global_j inverse_bind_j, [joint][PALETTE_STRIDE] */
     size_t normal_palette; /* T_j^-T, the same shape; only filled in when not rigid, or when joints are driven */
@@ -39,7 +38,8 @@ static inline pelt_pose_offsets pelt_pose_layout(const pelt_skin *skin) {
     return at;
 }
 
-/* What pose_joints of the loops works with: all but the palettes are read, and the globals where there are no locals. */
+/* Input of the loops' pose_joints: everything but the palettes is read, including the globals if there are no
+   locals. */
 typedef struct pelt_joints_job {
     const pelt_skin *skin;
     const pelt_transform *locals; /* NULL: globals are given */
@@ -49,36 +49,36 @@ typedef struct pelt_joints_job {
 /* Of the 3x3 part of a joint matrix. */
 void pelt_inverse_transpose(const float *m, float *out);
 
-/* The matrix of a turn, twist or bend, whatever its joints do; `out` is one of the palette. */
+/* The matrix of a turn, twist or bend, in full generality; `out` is part of the palette. */
 void pelt_pose_turn(const pelt_driven *d, const float *palette, float *out);
 
 /* -- Correctives -------------------------------------------------------------------------------------------------- */
 
-/* What pelt_pose_corrective works with and leaves behind, after pelt_pose_layout's part of the scratch memory; offsets
-   in bytes from the start of it. Arrays over centres have room for a multiple of 16. */
+/* What pelt_pose_corrective uses and leaves behind, after pelt_pose_layout's part of the scratch memory; byte offsets
+   from its start. Arrays over centres are padded to a multiple of 16. */
 typedef struct pelt_corrective_offsets {
     size_t coefficients;  /* [coefficient] of the basis form */
-    size_t row_factors;   /* [factor] the same in 16 bits, for rows that are, */
+    size_t row_factors;   /* [factor] the same in 16 bits, for 16-bit rows, */
     size_t turn_factors;  /* and for turns; */
     size_t factor_scales; /* their two scales */
-    size_t distances; /* [axis][center] of the weighted form: minus the square, scaled so that phi is a power of two */
+    size_t distances; /* [axis][center] of the weighted form: negative squares, scaled so that phi is a power of two */
     size_t rotations; /* [joint][4] relative to rest */
     size_t translations;  /* [joint][4] */
-    size_t controls;      /* [control][4] minus the rest value, and zeros */
+    size_t controls;      /* [control][4] relative to rest, and zeros */
     size_t phi, gathered; /* [center]; the second also [factor] */
     size_t joint_kernels; /* [kernel joint][shared center] */
     size_t rest_kernels;  /* [kernel joint] E(pose, rest) - 1 */
-    size_t joint_moves;   /* [kernel joint] whether it is not at rest, in 32 bits */
+    size_t joint_moves;   /* [kernel joint] nonzero if it is not at rest, in 32 bits */
     size_t near_joints;   /* [kernel joint] pelt_near_joint */
-    size_t near;    /* of kernels with neighbours, [kernel joint][2][center] x . y, |y|^2, then [kernel joint] |x|^2 */
-    size_t numbers; /* [feature input][8] six numbers, and one that is 0 where all of them are */
-    size_t short_numbers;  /* the same in 16 bits, and how many pairs an input has */
-    size_t unmixed;        /* [feature set][width] the features, where groups see sums of them */
+    size_t near;    /* for kernels with neighbours, [kernel joint][2][center] x . y, |y|^2, then [kernel joint] |x|^2 */
+    size_t numbers; /* [feature input][8] six numbers, and one that is 0 if they all are */
+    size_t short_numbers;  /* the same in 16 bits, and the input's number of pairs */
+    size_t unmixed;        /* [feature set][width] the features, if groups use sums of them */
     size_t short_unmixed;  /* the same in 16 bits */
-    size_t features;       /* [feature set][what groups can see, padded to 16] */
-    size_t short_features; /* [feature set][what groups can see] */
-    size_t set_moves;      /* [feature set] whether it is not at rest, in 32 bits */
-    size_t eight_moves;    /* [feature set][what groups can see / 8] the same */
+    size_t features;       /* [feature set][what groups can use, padded to 16] */
+    size_t short_features; /* [feature set][what groups can use] */
+    size_t set_moves;      /* [feature set] nonzero if it is not at rest, in 32 bits */
+    size_t eight_moves;    /* [feature set][what groups can use / 8] the same */
     uint64_t size;
 } pelt_corrective_offsets;
 
@@ -88,11 +88,11 @@ typedef struct pelt_factors {
     float scale;
 } pelt_factors;
 
-/* A kernel joint in the pose, of kernels with neighbours. */
+/* A kernel joint in the pose, for kernels with neighbours. */
 typedef struct pelt_near_joint {
     float pose[4], scale, square; /* |v|^2 */
     uint32_t control;
-    uint32_t first_lone, end_lone; /* where its lone centres are, in multiples of 16; end_lone 0: nowhere */
+    uint32_t first_lone, end_lone; /* range of its lone centres, in multiples of 16; end_lone 0: none */
 } pelt_near_joint;
 
 static inline size_t pelt_take(uint64_t *end, uint64_t floats) {
@@ -101,7 +101,7 @@ static inline size_t pelt_take(uint64_t *end, uint64_t floats) {
     return (size_t)at;
 }
 
-/* The first of them, down to the distances: what a pose leaves for others, who may be in another library. */
+/* The first of them, up to the distances: what a pose leaves for others, possibly in another library. */
 static inline pelt_corrective_offsets pelt_corrective_outputs(const pelt_skin *skin) {
     const pelt_file_corrective *head = pelt_skin_corrective(skin);
     const pelt_file_weighted *weighted =
@@ -116,7 +116,7 @@ static inline pelt_corrective_offsets pelt_corrective_outputs(const pelt_skin *s
 }
 pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin);
 
-/* Fills in coefficients or distances from the rotations and translations of the joints, and from the controls. */
+/* Computes coefficients or distances from the joints' rotations and translations, and from the controls. */
 void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
 
 /* Checks the section of learned features; its coefficients are added to *coefficients (features.c). */
@@ -126,13 +126,13 @@ pelt_result pelt_check_features(const pelt_skin *skin, uint64_t size, uint64_t *
 pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);
 
 #define NORM_FLOOR ((float)PELT_NORM_FLOOR)
-/* How far the changed normal may lean from that at rest, as a cosine, before tangents stop sliding further. */
+/* How far the changed normal may lean from the rest normal, as a cosine, before tangents stop sliding further. */
 #define LEAN_FLOOR 0.25f
 #define MIXED_SHARE ((float)PELT_MIXED_SHARE)
-/* sqrt(2 log2 e): squared distances scaled for a Gaussian, rooted, become an exponential's. */
+/* sqrt(2 log2 e): the root of a squared distance scaled for a Gaussian, times this, is scaled for an exponential. */
 #define GAUSSIAN_TO_EXP 1.6986436f
 
-/* Adding and taking away this number rounds to whole numbers. */
+/* Adding and subtracting this number rounds to integers. */
 #define ROUND_MAGIC 12582912.0f
 /* 2^f for |f| <= 1/2, relative error 2e-9 before rounding. */
 #define POWER_POLYNOMIAL(f) (POWER_SLOPE(f) * (f) + 1.0f)
@@ -141,15 +141,15 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);
          (f) +                                                                                                         \
      0.693147203f)
 
-/* One call of pelt_pose_corrective: everything is in the scratch memory at `at`. */
+/* One call of pelt_pose_corrective: everything is in scratch memory at `at`. */
 typedef struct pelt_corrective_job {
     const pelt_skin *skin;
-    char *scratch; /* where `at` counts from */
+    char *scratch; /* base of `at` */
     pelt_corrective_offsets at;
     const struct pelt_loops *loops;
 } pelt_corrective_job;
 
-/* The pose as an axis sees it: a rotation, or what distances are differences of. */
+/* The pose as seen by an axis: a rotation, or the coordinates whose differences are distances. */
 void pelt_axis_pose(const pelt_corrective_job *job, const pelt_file_axis *axis, float pose[4]);
 
 /* -- The loops ----------------------------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ typedef struct pelt_deform_job {
     pelt_block_axes axes;
     const float *palette;
     const float *normal_palette;
-    uint32_t first_scaled;     /* matrices before this one move normals too; from there on normal_palette has others */
+    uint32_t first_scaled;     /* matrices from this one on have a different one in normal_palette */
     const float *coefficients; /* of the corrective's basis form, or NULL */
     pelt_factors row_factors;  /* the same in 16 bits */
     pelt_factors turn_factors;
@@ -170,21 +170,21 @@ typedef struct pelt_deform_job {
     pelt_phi phi;             /* of the weighted form */
     int parts;                /* rows per centre of the weighted form: 4, or 3 without norm */
     uint32_t first_block, end_block;
-    uint32_t origin; /* the block that the outputs begin with */
-    float *box;      /* [6][16] low and high x, y, z of every lane, which become lower and higher; NULL: not wanted */
+    uint32_t origin; /* the first block of the outputs */
+    float *box;      /* [6][16] low and high x, y, z of every lane, updated; NULL: not requested */
     float *positions;
-    float *normals;  /* NULL: none wanted */
-    float *tangents; /* NULL: none wanted; never without normals */
-    int mirrored;    /* tangents may change hands */
-    int stream;      /* write past the cache; the buffers are then aligned to 64 */
+    float *normals;  /* NULL: not requested */
+    float *tangents; /* NULL: not requested; never without normals */
+    int mirrored;    /* tangents may change handedness */
+    int stream;      /* use non-temporal stores; then buffers are aligned to 64 */
 } pelt_deform_job;
 
-/* Some vertices of one attribute, on their way from a buffer to where the caller wants them. */
+/* Some vertices of one attribute, on their way from a buffer to the caller. */
 typedef struct pelt_delivery {
-    const float *from; /* [count][parts], and four floats more that may be read */
+    const float *from; /* [count][parts], plus four more readable floats */
     size_t parts;      /* 3 or 4 */
     size_t first, count;
-    const uint32_t *vertices; /* [count] which of the caller's each is; NULL: first, first + 1, ... */
+    const uint32_t *vertices; /* [count] the caller's index of each; NULL: first, first + 1, ... */
     char *data;               /* the caller's vertex 0 */
     size_t stride;
     int half;   /* as four half floats */
@@ -195,20 +195,20 @@ typedef float four __attribute__((vector_size(16)));
 
 #define LARGEST_HALF 65504.0f
 
-/* Key points: out = mean + matrix x, for some blocks of 16 rows and some columns x. The matrix lies as
+/* Key points: out = mean + matrix x, for some blocks of 16 rows and some columns x. The matrix is stored as
    [block][inner][16]. */
 enum { PELT_FILL_COLUMNS = 8 };
 
 typedef struct pelt_fill_job {
     const float *mean; /* [block][16]; NULL: 0 */
     const void *matrix;
-    int half; /* the matrix is of half floats */
+    int half; /* the matrix consists of half floats */
     uint32_t row_count, inner;
     uint32_t first_block, end_block;
     const float *x;                    /* [column][inner] */
     uint32_t column_count;             /* 1, 2, 3, 4 or 8 */
-    float *columns[PELT_FILL_COLUMNS]; /* where each column's values go... */
-    size_t spacing;                    /* ...with so many floats from row to row */
+    float *columns[PELT_FILL_COLUMNS]; /* destination of each column's values... */
+    size_t spacing;                    /* ...with this many floats from row to row */
 } pelt_fill_job;
 
 /* The loops of one instruction set. */
@@ -224,10 +224,10 @@ typedef struct pelt_loops {
 extern const pelt_loops pelt_loops_scalar, pelt_loops_simd128, pelt_loops_avx2, pelt_loops_avx512,
     pelt_loops_avx512_vnni;
 
-/* What pelt_loops_avx512_vnni has of its own. */
+/* The part that is specific to pelt_loops_avx512_vnni. */
 void pelt_short_features_vnni(const pelt_corrective_job *job, const pelt_file_features *f);
 
-/* Those of an instruction set that works; of one that this build does not have, the scalar ones. */
+/* The loops of a working instruction set; the scalar ones if this build lacks it. */
 const pelt_loops *pelt_loops_of(pelt_isa isa);
 
 #endif

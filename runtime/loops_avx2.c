@@ -1,5 +1,5 @@
-/* loops_avx2.c: the loops sixteen vertices at a time in pairs of 8-wide registers, a row of the matrix at once:
-   8 accumulators, 2 weights and 4 broadcasts fit the 16 registers. */
+/* loops_avx2.c: the loops, sixteen vertices at a time in pairs of 8-wide registers, one matrix row at a time: 8
+   accumulators, 2 weights and 4 broadcasts fit the 16 registers. */
 
 #include "runtime/loops.h"
 
@@ -107,7 +107,7 @@ static inline wide power_of_two(wide x) {
         _mm256_add_epi32(_mm256_castps_si256((__m256)p), _mm256_slli_epi32(_mm256_cvtps_epi32(whole), 23)));
 }
 
-/* The instruction gives 12 bits, one step of Newton's method doubles them. */
+/* The instruction is accurate to 12 bits; one Newton step doubles them. */
 static inline wide reciprocal_sqrt(wide x) {
     wide y = (wide)_mm256_rsqrt_ps((__m256)x);
     return y * (1.5f - 0.5f * x * y * y);

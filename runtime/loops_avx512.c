@@ -1,4 +1,4 @@
-/* loops_avx512.c: the loops of AVX-512, and the table of those that have VNNI too. */
+/* loops_avx512.c: the AVX-512 loops, and the table of those with VNNI. */
 
 #include "runtime/loops.h"
 

@@ -1,5 +1,5 @@
-/* loops_avx512_vnni.c: short_features.inc for processors that multiply pairs of numbers of 16 bits and add them to a sum in
-   one instruction. Results are the same. */
+/* loops_avx512_vnni.c: short_features.inc for processors that multiply pairs of 16-bit numbers and accumulate in one
+   instruction. Results are identical. */
 
 #include "runtime/loops.h"
 

@@ -1,4 +1,4 @@
-/* loops_scalar.c: the loops one vertex at a time; what the others are tested against. */
+/* loops_scalar.c: the loops, one vertex at a time; the reference for testing the others. */
 
 #include "runtime/half.h"
 #include "runtime/loops.h"
@@ -30,7 +30,7 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     return (float)(p[0] * factors[0] + p[1] * factors[1]);
 }
 
-typedef int64_t wide_whole; /* of all products of a row of a tile */
+typedef int64_t wide_whole; /* of all products of a tile's row */
 static inline wide wide_of(wide_whole x) { return (float)x; }
 static inline wide_whole add_pairs(wide_whole sum, const int16_t *p, const int16_t *factors) {
     return sum + p[0] * factors[0] + p[1] * factors[1];
@@ -66,7 +66,7 @@ static inline wide power_of_two(wide x) {
     return p;
 }
 static inline int any_above(wide x, float limit) { return x > limit; }
-/* The low bits of the sum are the whole number, whatever x is; 1 has the exponent that they are added to. */
+/* The low bits of the sum are the integer, for any x; they are added to the exponent of 1. */
 static inline wide power_of_whole(wide x) {
     uint32_t bits;
     x += ROUND_MAGIC;

@@ -1,4 +1,4 @@
-/* loops_simd128.c: the loops four vertices at a time: SSE2, NEON, WebAssembly. */
+/* loops_simd128.c: the loops, four vertices at a time: SSE2, NEON, WebAssembly. */
 
 #include "runtime/loops.h"
 #include <math.h>
@@ -14,7 +14,7 @@
 #define LANES 4
 #define VECTORS 2
 #define POINTWISE 0
-#if defined(__aarch64__) /* which has 32 registers, the others 16 */
+#if defined(__aarch64__) /* has 32 registers, the others 16 */
 #define ROWS 3
 #else
 #define ROWS 1
@@ -43,7 +43,7 @@ static inline wide load_half(const uint16_t *p) {
 
 static inline void store(float *p, wide x) { *(wide_unaligned *)p = x; }
 
-/* a < b ? a : b and a > b ? a : b, also where one is no number. */
+/* a < b ? a : b and a > b ? a : b, with the same result for NaN. */
 #if defined(__SSE2__)
 static inline wide smaller(wide a, wide b) { return (wide)_mm_min_ps((__m128)a, (__m128)b); }
 static inline wide larger(wide a, wide b) { return (wide)_mm_max_ps((__m128)a, (__m128)b); }
@@ -58,7 +58,7 @@ static inline wide smaller(wide a, wide b) { return choose(a < b, a, b); }
 static inline wide larger(wide a, wide b) { return choose(a > b, a, b); }
 #endif
 
-/* Shuffles of whole numbers need no copy of the row, and no load for each number. */
+/* Integer shuffles need no copy of the row, and no load per number. */
 #if defined(__SSE2__)
 #define SPREAD 32
 #define matrix_entry matrix_entry
@@ -83,7 +83,7 @@ static inline int any_above(wide x, float limit) {
 #endif
 }
 
-/* The low bits of the sum are the whole number, and the bits of 1 are those of its exponent. */
+/* The low bits of the sum are the integer; they are added to the exponent of 1. */
 static inline wide power_of_whole(wide x) {
     return (wide)(((wide_bits)(x + ROUND_MAGIC) << 23) + (wide_bits)((wide){0} + 1.0f));
 }
@@ -94,7 +94,7 @@ static inline float largest_lane(wide x) {
 }
 static inline float sum_lanes(wide x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
-/* The lanes of each of four, added in the same order. */
+/* Sums the lanes of each of four, in the same order. */
 static inline void sum_four(const wide x[4], float *out) {
     wide a = __builtin_shufflevector(x[0], x[1], 0, 2, 4, 6) + __builtin_shufflevector(x[0], x[1], 1, 3, 5, 7),
          b = __builtin_shufflevector(x[2], x[3], 0, 2, 4, 6) + __builtin_shufflevector(x[2], x[3], 1, 3, 5, 7);
@@ -171,7 +171,7 @@ static inline wide power_of_two(wide x) {
     wide clamped = larger(x, (wide){0} - 126.0f), shifted = clamped + ROUND_MAGIC,
          f = clamped - (shifted - ROUND_MAGIC);
     wide p = POWER_POLYNOMIAL(f);
-    return (wide)((wide_bits)p + ((wide_bits)shifted << 23)); /* the low bits of `shifted` are the whole number */
+    return (wide)((wide_bits)p + ((wide_bits)shifted << 23)); /* the low bits of `shifted` are the integer */
 }
 
 static inline wide square_root(wide x) {
@@ -188,7 +188,7 @@ static inline wide square_root(wide x) {
 
 static inline wide quick_root(wide x) { return square_root(x); }
 static inline wide root_of_positive(wide x) { return quick_root(x); }
-#if defined(__SSE2__) /* the instruction gives 12 bits, one step of Newton's method doubles them */
+#if defined(__SSE2__) /* the instruction is accurate to 12 bits; one Newton step doubles them */
 static inline wide reciprocal_sqrt(wide x) {
     wide y = (wide)_mm_rsqrt_ps((__m128)x);
     return y * (1.5f - 0.5f * x * y * y);
@@ -218,7 +218,7 @@ static inline void store_xyzw(float *out, wide x, wide y, wide z, wide w, int st
 
 static inline void put_three(char *to, const float *from) { memcpy(to, from, 12); }
 
-/* As in half.h, four at once: what is too small for a normal half is rounded by adding 1/2. */
+/* As in half.h, four at once: values too small for a normal half are rounded by adding 1/2. */
 static inline void put_halves(char *to, four x) {
     wide_bits all = (wide_bits)x, sign = all >> 16 & 0x8000, size = all & 0x7fffffff;
     wide bounded = smaller((wide)size, (wide){0} + LARGEST_HALF);

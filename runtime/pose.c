@@ -1,13 +1,13 @@
-/* pose.c: what depends on the pose alone, once a frame: joint matrices (pose.inc) and, for normals, T_j^-T where a joint
-   scales; then the corrective. */
+/* pose.c: everything that depends only on the pose, once per frame: joint matrices (pose.inc) and, for normals, T_j^-T
+   if a joint scales; then the corrective. */
 
 #include "runtime/loops.h"
 #include <math.h>
 #include <string.h>
 
-/* The inverse transpose: cofactors over the determinant, in double so that no size of a joint under- or overflows. A
-   joint flattened or scaled to nothing has no inverse; its cofactors alone are finite and still point the right way, if
-   anywhere. */
+/* The inverse transpose: cofactors over the determinant, in double so that joints of any size neither under- nor
+   overflow. A joint flattened or scaled to 0 has no inverse; its cofactors alone are finite and still point the right
+   way, if anywhere. */
 void pelt_inverse_transpose(const float *m, float *out) {
     double c[9], largest = 0, size = 0;
     for (int r = 0; r < 3; r++)
@@ -17,7 +17,7 @@ void pelt_inverse_transpose(const float *m, float *out) {
             largest = fabs(c[3 * r + k]) > largest ? fabs(c[3 * r + k]) : largest;
             size = fabsf(m[4 * r + k]) > size ? fabsf(m[4 * r + k]) : size;
         }
-    /* Below a millionth the determinant is rounding, and even its sign means nothing. */
+    /* Below 1e-6 the determinant is rounding error, and even its sign is meaningless. */
     double determinant = m[0] * c[0] + m[1] * c[1] + m[2] * c[2];
     int invertible = size > 1e-12 && fabs(determinant) > 1e-6 * size * size * size;
     double scale = invertible ? 1 / determinant : largest > 1e-30 ? 1 / largest : 0;
@@ -33,7 +33,7 @@ static int mirrors(const float *m) {
     return m[0] * c0 + m[1] * c1 + m[2] * c2 < 0;
 }
 
-/* Says beside each matrix whether it mirrors; returns whether any does. */
+/* Records next to each matrix whether it mirrors; returns whether any does. */
 static uint32_t find_mirrors(const pelt_skin *skin, float *palette) {
     uint32_t any = 0;
     for (uint32_t j = 0; j < pelt_matrix_count(skin); j++, palette += PALETTE_STRIDE) {

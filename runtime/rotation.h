@@ -50,8 +50,8 @@ static inline matrix quaternion_matrix(const float q[4], float s) {
                      {s * (x * z - w * y), s * (y * z + w * x), 1 - s * (x * x + y * y)}}};
 }
 
-/* The quaternion of a rotation, of any length. Of four ways to take it from a matrix the one with the largest part is
-   used. */
+/* The quaternion of a rotation, not normalised. Of the four ways to extract it, uses the one with the largest
+   component. */
 static inline void matrix_quaternion(const matrix *rotation, float q[4]) {
     const float(*m)[3] = rotation->m;
     float trace = m[0][0] + m[1][1] + m[2][2];
@@ -73,8 +73,9 @@ static inline void rotation_vector(const float q[4], float out[3]) {
     for (int i = 0; i < 3; i++) out[i] = scale * q[i];
 }
 
-/* a, b, c of R = Rz(c) Ry(b) Rx(a), of a unit quaternion. Near b = pi/2 a and c are one: a is 0. Elsewhere there are two,
-   of which we want the one nearer to 0: so a turn about y alone goes all the way round as one about x or z does. */
+/* a, b, c of R = Rz(c) Ry(b) Rx(a), for a unit quaternion. Near b = pi/2 (gimbal lock) a is 0. Elsewhere there are two
+   solutions, and we want the one closer to 0, so that a rotation about y alone goes all the way round, like one about x
+   or z. */
 static inline void euler_angles(const float q[4], float out[3]) {
     float x = q[0], y = q[1], z = q[2], w = q[3];
     float right = 1 - 2 * (y * y + z * z), up = 2 * (w * z + x * y); /* cos b times cos c, sin c */
@@ -90,7 +91,7 @@ static inline void euler_angles(const float q[4], float out[3]) {
     for (int i = 0; i < 3; i++) out[i] = other[i];
 }
 
-/* The angle about a direction, as pelt_file_axis says. */
+/* The angle about a direction, as defined by pelt_file_axis. */
 static inline float hinge_angle(const float q[4], const float direction[3], float middle, float reach) {
     const float pi = 3.14159265f;
     float sine = q[0] * direction[0] + q[1] * direction[1] + q[2] * direction[2];
@@ -102,7 +103,7 @@ static inline float hinge_angle(const float q[4], const float direction[3], floa
     return copysignf(reach * fmaxf(pi - size, 0) / (pi - reach), angle);
 }
 
-/* out = a b, the rotation b first; out is neither of them. */
+/* out = a b, the rotation b first; out must not alias them. */
 static inline void quaternion_product(const float a[4], const float b[4], float out[4]) {
     out[0] = a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1];
     out[1] = a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0];

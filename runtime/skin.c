@@ -1,4 +1,4 @@
-/* skin.c: opens a skin file in memory. Everything is checked here, once; after that nothing is checked again. */
+/* skin.c: opens a skin file in memory. Everything is checked here, once, and never again. */
 
 #include "runtime/container.h"
 #include "runtime/loops.h"
@@ -25,7 +25,7 @@ static int is_rigid(const float *m) {
     return rigid;
 }
 
-/* Fills in rigid_binds. */
+/* Sets rigid_binds. */
 static pelt_result check_joints(pelt_skin *skin, uint64_t names_size) {
     if (!pelt_is_text(skin->names, names_size)) return PELT_ERROR_FORMAT;
     skin->rigid_binds = 1;
@@ -38,7 +38,7 @@ static pelt_result check_joints(pelt_skin *skin, uint64_t names_size) {
     return PELT_OK;
 }
 
-/* Fills in driven_count from the size of the section. */
+/* Sets driven_count from the size of the section. */
 static pelt_result check_driven(pelt_skin *skin, uint64_t size, uint64_t names_size) {
     if (!skin->driven) return PELT_OK;
     if (!size || size % sizeof(pelt_driven) || size / sizeof(pelt_driven) > 65536 - skin->joint_count)
@@ -57,7 +57,7 @@ static pelt_result check_driven(pelt_skin *skin, uint64_t size, uint64_t names_s
     return PELT_OK;
 }
 
-/* Fills in control_count from the size of the section. */
+/* Sets control_count from the size of the section. */
 static pelt_result check_controls(pelt_skin *skin, uint64_t size, uint64_t names_size) {
     if (!skin->controls) return PELT_OK;
     if (!size || size % sizeof(pelt_control) || size / sizeof(pelt_control) > 65536) return PELT_ERROR_FORMAT;

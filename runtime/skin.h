@@ -1,11 +1,11 @@
-/* skin.h: what a pelt_skin keeps to itself, the sections of its corrective, as its readers and writers see them. */
+/* skin.h: the private part of a pelt_skin, the sections of its corrective, for its readers and writers. */
 
 #ifndef PELT_SKIN_H
 #define PELT_SKIN_H
 
 #include "runtime/format.h"
 
-/* What rows of 16 bits are multiplied by: a coefficient, and the step that their whole numbers count. */
+/* The factor of 16-bit rows: a coefficient, and the step of their integers. */
 typedef struct pelt_factor {
     uint32_t coefficient;
     float step;
@@ -17,13 +17,13 @@ typedef struct pelt_rows {
     const uint32_t *first;      /* [block_count + 1] first row of each block */
     const uint16_t *sources;    /* [row] */
     const float *floats;        /* [row][3][16]; with norm [row][4][16]; or in 16 bits: */
-    const int16_t *shorts;      /* [row / 2][3][16][2], two rows side by side */
+    const int16_t *shorts;      /* [row / 2][3][16][2], two rows interleaved */
     const pelt_factor *factors; /* [factor_count]; the source of a row is then one of them, of two that follow each
                                    other; the weighted form has two for each block, for vectors and for the norm */
     uint32_t factor_count;
 } pelt_rows;
 
-/* The weighted form: which axes the pose distances of a block's vertices have. */
+/* The weighted form: the axes of the pose distances of a block's vertices. */
 typedef struct pelt_block_axes {
     const uint32_t *first;   /* [block_count + 1] */
     const uint16_t *sources; /* [entry] axis */
@@ -38,7 +38,7 @@ static inline const pelt_file_corrective *pelt_skin_corrective(const pelt_skin *
     return (const pelt_file_corrective *)skin->PELT_PRIVATE(CORRECTIVE);
 }
 
-/* NULL: its coefficients are not of learned features. */
+/* NULL: it has no learned features. */
 static inline const pelt_file_features *pelt_skin_features(const pelt_skin *skin) {
     return (const pelt_file_features *)skin->PELT_PRIVATE(FEATURES);
 }
@@ -48,7 +48,7 @@ static inline const pelt_file_near *pelt_skin_near(const pelt_skin *skin) {
     return (const pelt_file_near *)skin->PELT_PRIVATE(NEAR);
 }
 
-/* How long tables of kernels are: with neighbours they have all centres, without them those that are not lone. */
+/* Length of kernel tables: all centres with neighbours, otherwise those that are not lone. */
 static inline uint64_t pelt_kernel_columns(const pelt_skin *skin, const pelt_file_kernel *kernel) {
     return pelt_padded(pelt_skin_near(skin) ? kernel->center_count : pelt_shared_count(kernel));
 }
@@ -65,7 +65,7 @@ static inline pelt_rows pelt_skin_rows(const pelt_skin *skin) {
     return pelt_rows_of(&skin->PELT_PRIVATE(ROW_FIRST), skin->factor_counts[0]);
 }
 
-/* Changes of the rest normals; in the weighted form they have no first and sources: they are for the same as rows. */
+/* Changes of the rest normals; in the weighted form without `first` and `sources`: they share those of the rows. */
 static inline pelt_rows pelt_skin_turns(const pelt_skin *skin) {
     return pelt_rows_of(&skin->PELT_PRIVATE(TURN_FIRST), skin->factor_counts[1]);
 }

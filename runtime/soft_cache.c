@@ -1,22 +1,22 @@
-/* soft_cache.c: the soft cache: use the reconstruction where the misfit allows it, the calculation where it does not,
-   and nothing that pops between.
+/* soft_cache.c: the soft cache: uses the reconstruction where the misfit allows it, the calculation where it does not,
+   without pops in between.
 
    Trust t(e) is 1 up to e_min, 0 from e_max, linear between; a point's trust t is the mean over its regions. With the
    reconstruction r and the true value f a point becomes
 
        f + o,   o = t (r - f)
 
-   which is the paper's blend. When e leaps over the whole zone within a frame, o leaps too. With a `step`, o therefore
-   moves by at most so much per frame; for that, it must be known where it was: a point that was not computed in the
-   frame before is computed there too, once, when it begins to be (twice the cost for the first frame of a miss), and
-   it is computed until o has come back to r - f.
+   which is the paper's blend. When e jumps across the whole zone within a frame, o jumps too. So with a `step`, o moves
+   by at most that much per frame; this requires its previous value: a point that was not computed in the previous frame
+   is computed there too, once, when it starts (twice the cost for the first frame of a miss), and it is computed until
+   o has returned to r - f.
 
-   What was never trained may move points between the keys and leave these in peace. Witnesses therefore testify too: a
-   list of points that fill the gaps between keys, the next few in every frame, many more where the controls are not what
-   training had, all where a shot begins. |r - f| of a witness in units of their bound raises e of its regions; so does
-   that of any point that is computed, since it is known then. A witness counts half as much again, since the worst point
-   is seldom just where it is. In this way what is computed grows to where the error ends, and goes on from frame to
-   frame until the error itself is gone. */
+   Untrained motion may move points between the keys without moving the keys. Therefore witnesses testify too: a list of
+   points that fill the gaps between keys, the next few in every frame, many more when the controls leave their training
+   range, all of them at the start of a shot. |r - f| of a witness, relative to their bound, raises e of its regions; so
+   does that of any computed point, since it is known. A witness counts 1.5 times, since the worst point is seldom
+   exactly there. So the computed area grows until it covers the error, and lasts from frame to frame until the error is
+   gone. */
 
 #include "runtime/format.h"
 #include <math.h>
@@ -24,27 +24,27 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { NOT_COMPUTED, COMPUTED }; /* states of a point in the frame before */
+enum { NOT_COMPUTED, COMPUTED }; /* states of a point in the previous frame */
 
-/* The memory of a cache, in the order in which it lies there. */
+/* The memory of a cache, in order. */
 typedef struct parts {
     void *scratch;
     float *key_values;
-    float *reconstruction, *before; /* [values] of this frame, and the result of the frame before */
+    float *reconstruction, *before; /* [values] of this frame, and the result of the previous one */
     float *offsets;                 /* [values] o */
     float *truth;                   /* [values] of the points in `list` */
-    float *answer;                  /* [values] what the engine gave for the points in `asked` */
+    float *answer;                  /* [values] the engine's answer for the points in `asked` */
     float *trust;                   /* [points] */
     float *region_e, *region_trust; /* [regions] */
-    float *region_before;           /* [regions] the largest |r - f| of the frame before, in units of the bound */
-    float *controls;                /* of the frame before */
+    float *region_before;           /* [regions] the largest |r - f| of the previous frame, relative to the bound */
+    float *controls;                /* of the previous frame */
     uint32_t *list, *fresh, *asked; /* [points] those to compute; those of them that were not computed in the frame
                                        before; those whose truth is not known yet */
     uint8_t *state;                 /* [points] */
-    uint8_t *known;                 /* [points] 1: the truth of this frame is there */
+    uint8_t *known;                 /* [points] 1: the truth of this frame is known */
 } parts;
 
-/* Lays the parts out from `memory` on, or, with NULL, only counts their bytes. */
+/* Lays out the parts from `memory` on; with NULL, only counts their bytes. */
 static uint64_t lay_out(const pelt_keys *keys, uint32_t control_count, char *memory, parts *p) {
     uint64_t points = keys->point_count, floats = points * keys->component_count * sizeof(float), at = 0;
     struct {
@@ -79,7 +79,7 @@ size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count) {
     return pelt_memory_size(lay_out(keys, control_count, NULL, &unused));
 }
 
-/* Also false where it is not a number. */
+/* False for NaN too. */
 static bool is_from(float low, float value, float high) { return value >= low && value <= high; }
 
 static pelt_soft_cache_options with_defaults(const pelt_soft_cache_options *options) {
@@ -130,7 +130,7 @@ float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e) {
 
 static int all_finite(const float *values, size_t count) {
     float sum = 0;
-    for (size_t i = 0; i < count; i++) sum += values[i] * 0.0f; /* 0, unless one is not finite */
+    for (size_t i = 0; i < count; i++) sum += values[i] * 0.0f; /* 0, unless some value is not finite */
     return sum == 0;
 }
 
@@ -153,7 +153,7 @@ static pelt_result compute_asked(pelt_soft_cache *cache, const parts *p, const f
     return result;
 }
 
-/* The truth of the points in the list, where it is not known yet. */
+/* The truth of the points in the list that is not known yet. */
 static pelt_result compute_list(pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t count) {
     uint32_t asked = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -163,12 +163,12 @@ static pelt_result compute_list(pelt_soft_cache *cache, const parts *p, const fl
 
 /* -- Testimony ----------------------------------------------------------------------------------------------------- */
 
-/* What is found at points counts, beside the misfit at the keys. */
+/* Whether errors found at points count, in addition to the misfit at the keys. */
 static bool testifies(const pelt_soft_cache *cache) {
     return cache->keys->witness_count && !cache->options.no_witnesses && !cache->options.absolute;
 }
 
-/* e of every region, by the keys and by what was found in the frame before. */
+/* e of every region, from the keys and from errors found in the previous frame. */
 static void judge_keys(const pelt_soft_cache *cache, const parts *p, const pelt_misfit *misfit) {
     const pelt_keys *keys = cache->keys;
     bool follows = testifies(cache) && cache->private_started && !cache->options.new_each_frame;
@@ -182,7 +182,7 @@ static void judge_keys(const pelt_soft_cache *cache, const parts *p, const pelt_
     for (uint32_t g = 0; g < keys->region_count && cache->options.whole; g++) p->region_e[g] = most;
 }
 
-/* |r - f| of a point whose truth is known, in units of the witnesses' bound. */
+/* |r - f| of a point whose truth is known, relative to the witnesses' bound. */
 static float error_at(const pelt_keys *keys, const parts *p, uint32_t point) {
     size_t each = keys->component_count, at = point * each;
     float square = 0;
@@ -207,7 +207,7 @@ static bool raise_regions(const pelt_soft_cache *cache, uint32_t point, float e,
     return rose;
 }
 
-/* A control is where training never had it: most of what the reconstruction knows nothing of comes from there. */
+/* Whether a control is outside its training range: the source of most errors the reconstruction cannot see. */
 static bool leaves_training(const pelt_soft_cache *cache, const float *controls) {
     const pelt_keys *keys = cache->keys;
     if (keys->control_count != cache->engine.control_count) return false;
@@ -216,8 +216,9 @@ static bool leaves_training(const pelt_soft_cache *cache, const float *controls)
     return false;
 }
 
-/* The keys and the next witnesses, in one call; of these those not that were computed in the frame before and are in any
-   case. *next is whose turn it is then; returns how many witnesses there are, after the keys in `asked`. */
+/* The keys and the next witnesses, in one call, without those that were computed in the previous frame and will be
+   again anyway. *next is the next witness afterwards; returns the number of witnesses, which follow the keys in
+   `asked`. */
 static uint32_t choose_asked(const pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t *next) {
     const pelt_keys *keys = cache->keys;
     uint32_t count = keys->key_count;
@@ -236,7 +237,7 @@ static uint32_t choose_asked(const pelt_soft_cache *cache, const parts *p, const
     return count - keys->key_count;
 }
 
-/* What the points in the list say of their regions; returns whether e rose somewhere. */
+/* Lets the points in the list testify about their regions; returns whether e rose anywhere. */
 static bool hear_computed(const pelt_soft_cache *cache, const parts *p, uint32_t count, float *region_e) {
     bool rose = false;
     for (uint32_t i = 0; i < count; i++)
@@ -246,10 +247,10 @@ static bool hear_computed(const pelt_soft_cache *cache, const parts *p, uint32_t
 
 /* -- Deciding ------------------------------------------------------------------------------------------------------ */
 
-/* The trust of every point, and the lists of points to compute. Returns how many; *fresh_count of them are new. */
+/* The trust of every point, and the lists of points to compute. Returns their number; *fresh_count of them are new. */
 static uint32_t decide(const pelt_soft_cache *cache, const parts *p, uint32_t *fresh_count) {
     const pelt_keys *keys = cache->keys;
-    bool possible = keys->engine_point_count == keys->point_count; /* or nobody can compute the other mesh */
+    bool possible = keys->engine_point_count == keys->point_count; /* otherwise nobody can compute the other mesh */
     uint32_t count = 0;
     *fresh_count = 0;
     for (uint32_t g = 0; g < keys->region_count; g++)
@@ -267,7 +268,7 @@ static uint32_t decide(const pelt_soft_cache *cache, const parts *p, uint32_t *f
     return count;
 }
 
-/* Decides and computes, further as long as what is computed casts doubt on more. */
+/* Decides and computes, repeatedly as long as what is computed casts doubt on more. */
 static pelt_result settle(pelt_soft_cache *cache, const parts *p, const float *controls, uint32_t *count,
                           uint32_t *fresh_count) {
     for (;;) {
@@ -279,7 +280,7 @@ static pelt_result settle(pelt_soft_cache *cache, const parts *p, const float *c
 
 /* -- Blending ------------------------------------------------------------------------------------------------------ */
 
-/* Where the points that begin to be computed were in the frame before. */
+/* The previous positions of the points that start being computed. */
 static pelt_result look_back(pelt_soft_cache *cache, const parts *p, uint32_t fresh_count) {
     size_t each = cache->keys->component_count;
     pelt_result result = compute(cache, p->controls, p->fresh, fresh_count, p->answer);
@@ -291,7 +292,7 @@ static pelt_result look_back(pelt_soft_cache *cache, const parts *p, uint32_t fr
     return result;
 }
 
-/* Moves the offset of one point towards its aim; returns its new state. */
+/* Moves the offset of one point towards its target; returns its new state. */
 static uint8_t move_offset(const float *reconstruction, const float *truth, float trust, float most, size_t each,
                            float *offset) {
     float distance = 0, part = 1;
@@ -340,7 +341,7 @@ static pelt_soft_cache_verdict name_verdict(pelt_soft_cache *cache, const parts 
     return cache->misses++, PELT_CACHE_MISS;
 }
 
-/* What this frame leaves for the next one. */
+/* Saves what the next frame needs. */
 static void remember(pelt_soft_cache *cache, const parts *p, const float *controls, const float *values,
                      uint32_t count) {
     const pelt_keys *keys = cache->keys;

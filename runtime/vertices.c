@@ -1,4 +1,4 @@
-/* vertices.c: names and numbers: what an engine asks once, when it loads a skin. */
+/* vertices.c: names and indices: what an engine asks once, when it loads a skin. */
 
 #include <pelt/pelt.h>
 #include <string.h>
@@ -27,7 +27,7 @@ void pelt_reorder_attribute(const pelt_skin *skin, pelt_stream from, size_t byte
         memcpy((char *)to.data + stride * skin->vertex_slots[v], (const char *)from.data + step * v, bytes);
 }
 
-/* Every step can be undone, so that meshes that differ in one number never have the same hash. */
+/* Every step is invertible, so meshes that differ in a single number never have the same hash. */
 static uint64_t add_word(uint64_t hash, uint32_t word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 32;

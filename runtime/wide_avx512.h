@@ -1,5 +1,5 @@
-/* wide_avx512.h: what wide.inc asks for, sixteen lanes at a time: a block is one register wide, the whole blended matrix
-   is twelve accumulators. */
+/* wide_avx512.h: what wide.inc requires, with sixteen lanes: a block is one register wide, the whole blended matrix is
+   twelve accumulators. */
 
 #include <immintrin.h>
 #include <math.h>
@@ -22,8 +22,7 @@ static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {
     return (wide)_mm512_cvtepi32_ps(_mm512_madd_epi16(_mm512_set1_epi32(both), _mm512_load_si512(p)));
 }
 
-/* A multiply-add that takes a number of a matrix from memory is one instruction to the processor, but two where the
-   address is a sum of two registers. */
+/* A multiply-add with a memory operand is a single micro-op, but two if the address is a sum of two registers. */
 static inline const float *plain_address(const float *matrix) {
     __asm__("" : "+r"(matrix));
     return matrix;
@@ -33,7 +32,7 @@ static inline const float *plain_address(const float *matrix) {
 typedef int32_t wide_whole __attribute__((vector_size(64)));
 static inline wide wide_of(wide_whole x) { return (wide)_mm512_cvtepi32_ps((__m512i)x); }
 
-/* The second of two factors can come straight from memory. */
+/* The second of two factors can come directly from memory. */
 static inline __m512i add_products(__m512i sum, __m512i factors, const int16_t *p) {
 #ifdef __AVX512VNNI__
     return _mm512_dpwssd_epi32(sum, factors, _mm512_load_si512(p));
@@ -87,7 +86,7 @@ static inline wide power_of_whole(wide x) { return (wide)_mm512_scalef_ps(_mm512
 static inline float largest_lane(wide x) { return _mm512_reduce_max_ps((__m512)x); }
 static inline float sum_lanes(wide x) { return _mm512_reduce_add_ps((__m512)x); }
 
-/* Pairs of lanes, pairs of pairs, and then every quarter of a register has one number of each. */
+/* Pairs of lanes, pairs of pairs; then every quarter of a register has one number of each. */
 static inline void sum_four(const wide x[4], float *out) {
     __m512 a = _mm512_add_ps(_mm512_unpacklo_ps((__m512)x[0], (__m512)x[1]),
                              _mm512_unpackhi_ps((__m512)x[0], (__m512)x[1])),
@@ -116,8 +115,8 @@ static inline __attribute__((always_inline)) void store_sums(wide_whole sum[4][1
     _mm512_mask_storeu_ps(out, wanted, _mm512_mul_ps(values, scales));
 }
 
-/* Split at the whole number below, since that is what the last instruction scales by; relative error 8e-8, and exact
-   for whole x. */
+/* Split at the integer below, since that is what the last instruction scales by; relative error 8e-8, and exact for
+   integer x. */
 static inline wide power_of_two(wide x) {
     wide f = (wide)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
     wide p = f * 0.00186713107f + 0.00901702811f;
@@ -128,7 +127,7 @@ static inline wide power_of_two(wide x) {
     return (wide)_mm512_scalef_ps((__m512)p, (__m512)x);
 }
 
-/* For what is multiplied with half floats: relative error 3e-6. */
+/* For multiplication with half floats: relative error 3e-6. */
 static inline wide power_of_two_coarse(wide x) {
     wide f = (wide)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
     wide p = f * 0.0135341657f + 0.0520114686f;
@@ -138,16 +137,16 @@ static inline wide power_of_two_coarse(wide x) {
     return (wide)_mm512_scalef_ps((__m512)p, (__m512)x);
 }
 
-/* The instruction gives 14 bits, one step of Newton's method doubles them. */
+/* The instruction is accurate to 14 bits; one Newton step doubles them. */
 static inline wide reciprocal_sqrt(wide x) {
     wide y = (wide)_mm512_rsqrt14_ps((__m512)x);
     return y * (1.5f - 0.5f * x * y * y);
 }
 
-/* The mixed function of `count` vectors (a constant), step by step for all of them, since each is a long chain of
-   instructions: shares of a Gaussian, to 8e-8, and of an exponential, to 3e-6, of the distance. The root is by the
-   reciprocal one: the instruction for roots takes as long as two dozen others. What the step of Newton's method and the
-   exponential multiply by is in x. No q is above 0, since weights are not negative. */
+/* The mixed function of `count` vectors (a constant), step by step for all of them, since each is a long dependency
+   chain: shares of a Gaussian, to 8e-8, and of an exponential, to 3e-6, of the distance. The root uses the reciprocal
+   root: the square root instruction takes as long as two dozen others. x holds the factor of the Newton step and the
+   exponential. No q is above 0, since weights are not negative. */
 #define OWN_MIXED
 #define MIXED_AT_ONCE 4
 static inline __attribute__((always_inline)) wide fraction(wide x) {
@@ -186,7 +185,7 @@ static inline wide root_of_positive(wide x) {
 
 static inline wide quick_root(wide x) { return root_of_positive(larger(x, (wide){0} + 1e-30f)); }
 
-/* Some numbers of an array, side by side, and zeros up to a multiple of sixteen. */
+/* Gathers some numbers of an array, with zeros up to a multiple of sixteen. */
 #define OWN_GATHER
 static inline void gather(const float *from, const uint32_t *list, size_t count, float *out) {
     for (size_t i = 0; i < count; i += 16) {
@@ -197,7 +196,7 @@ static inline void gather(const float *from, const uint32_t *list, size_t count,
 }
 
 static inline __attribute__((always_inline)) void store_xyz(float *out, wide x, wide y, wide z, int stream) {
-    /* Each output register takes its x and y by one permutation of two registers, then its z by another. */
+    /* Each output register gets its x and y by one permutation of two registers, then its z by another. */
     const __m512i xy0 = _mm512_setr_epi32(0, 16, 0, 1, 17, 0, 2, 18, 0, 3, 19, 0, 4, 20, 0, 5),
                   z0 = _mm512_setr_epi32(0, 1, 16, 3, 4, 17, 6, 7, 18, 9, 10, 19, 12, 13, 20, 15),
                   xy1 = _mm512_setr_epi32(21, 0, 6, 22, 0, 7, 23, 0, 8, 24, 0, 9, 25, 0, 10, 26),
@@ -231,7 +230,7 @@ static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x,
     }
 }
 
-/* A whole 3x4 matrix, four lanes a row; the last four lanes are nothing. */
+/* A whole 3x4 matrix, four lanes per row; the last four lanes are unused. */
 #define WHOLE_MATRICES
 typedef __m512 affine;
 
