@@ -1,22 +1,18 @@
 /* pelt_wasm.c: the run time as a WebAssembly module without imports: the functions JavaScript calls.
 
    JavaScript sees memory as arrays of numbers, so what it reads is laid out accordingly: an opened skin, a pose and
-   opened keys start with 32-bit words in the order of their struct here, which src/layout.ts mirrors. Pointers are such
-   words. Memory for files comes from pelt_wasm_allocate and belongs to the object from then on, even if opening
-   fails. */
+   opened keys consist of 32-bit words. Pointers are such words. The module tells where each word is (`layout`), and
+   scripts/build.mjs generates src/layout.ts from that. Memory for files comes from pelt_wasm_allocate and belongs to the
+   object from then on, even if opening fails. */
 
 #include "gpu/pack.h"
 #include "runtime/loops.h"
 #include <pelt/keys.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EXPORT(name) __attribute__((export_name(#name), visibility("default")))
-
-/* Structs that JavaScript reads word by word. */
-_Static_assert(sizeof(pelt_transform) == 40 && sizeof(pelt_joint) == 96, "src/layout.ts says otherwise");
-_Static_assert(sizeof(pelt_control) == 16 && sizeof(pelt_driven) == 72, "src/layout.ts says otherwise");
-_Static_assert(sizeof(pelt_box) == 24 && sizeof(pelt_gpu_numbers) == 80, "src/layout.ts says otherwise");
 
 /* Sizes near the end of the address space are refused. */
 EXPORT(allocate) void *pelt_wasm_allocate(size_t size) {
@@ -254,3 +250,58 @@ EXPORT(keys_solve) void pelt_wasm_keys_solve(opened_keys *k) {
     pelt_keys_solve(&k->keys, k->key_values, 1, k->scratch, &k->misfit);
     pelt_keys_fill(&k->keys, k->scratch, 1, pelt_keys_all_blocks(&k->keys), k->values);
 }
+
+/* -- Layout -------------------------------------------------------------------------------------------------------- */
+
+/* A member of an object in src/layout.ts: the offset of a word in its struct, or the value of an enumerator. */
+typedef struct known {
+    const char *object, *name;
+    uint32_t value;
+} known;
+
+/* clang-format off */
+#define WORD(object, type, field) {object, #field, offsetof(type, field) / 4}
+#define SKIN(field) WORD("SKIN", opened_skin, field)
+#define POSE(field) WORD("POSE", pose, field)
+#define KEYS(field) WORD("KEYS", opened_keys, field)
+#define JOINT(field) WORD("JOINT", pelt_joint, field)
+#define TRANSFORM(field) WORD("TRANSFORM", pelt_transform, field)
+#define DRIVEN(field) WORD("DRIVEN", pelt_driven, field)
+#define CONTROL(field) WORD("CONTROL", pelt_control, field)
+#define NUMBER(field) WORD("NUMBERS", pelt_gpu_numbers, field)
+#define SIZE(name, type) {"WORDS", name, sizeof(type) / 4}
+#define KIND(value, text) {"DRIVEN_KINDS", text, value},
+#define RESULT(value, text) {"RESULTS", #value, value},
+
+EXPORT(layout) const known *pelt_wasm_layout(void) {
+    static const known all[] = {
+        SKIN(result), SKIN(vertex_count), SKIN(block_count), SKIN(joint_count), SKIN(driven_count), SKIN(control_count),
+        SKIN(joints), SKIN(names), SKIN(vertex_slots), SKIN(block_first), SKIN(entry_joints), SKIN(entry_weights),
+        SKIN(rest_positions), SKIN(rest_normals), SKIN(rest_tangents), SKIN(driven), SKIN(controls), SKIN(about),
+        SKIN(about_size), SKIN(mesh_hash), SKIN(has_corrective), SKIN(coefficient_count), SKIN(words), SKIN(word_count),
+        SKIN(form), SKIN(phi), SKIN(parts), SKIN(turns), SKIN(own_vec4s), SKIN(numbers),
+        POSE(locals), POSE(controls), POSE(coefficients), POSE(matrices), POSE(positions), POSE(normals), POSE(tangents),
+        POSE(box), POSE(packed),
+        KEYS(result), KEYS(point_count), KEYS(component_count), KEYS(key_count), KEYS(basis_count), KEYS(region_count),
+        KEYS(engine_point_count), KEYS(frame_count), KEYS(diagonal), KEYS(key_points), KEYS(about), KEYS(about_size),
+        KEYS(key_values), KEYS(values), KEYS(misfit),
+        JOINT(parent), JOINT(rest), JOINT(inverse_bind), JOINT(name),
+        TRANSFORM(rotation), TRANSFORM(translation), TRANSFORM(scale),
+        DRIVEN(kind), DRIVEN(parent), DRIVEN(driver), DRIVEN(host), DRIVEN(amount), DRIVEN(name), DRIVEN(origin),
+        DRIVEN(axis), DRIVEN(upstream), DRIVEN(downstream),
+        CONTROL(name), CONTROL(rest), CONTROL(least), CONTROL(most),
+        NUMBER(block_count), NUMBER(character_count), NUMBER(pose_stride), NUMBER(distance_stride), NUMBER(at_heads),
+        NUMBER(at_joints), NUMBER(at_weights), NUMBER(at_rest), NUMBER(at_rest_normals), NUMBER(at_row_sources),
+        NUMBER(at_rows), NUMBER(at_turn_sources), NUMBER(at_turns), NUMBER(at_axes), NUMBER(at_axis_weights),
+        NUMBER(at_steps), NUMBER(at_row_factors), NUMBER(at_turn_factors), NUMBER(at_normal_matrices),
+        NUMBER(at_factor_scales),
+        SIZE("joint", pelt_joint), SIZE("transform", pelt_transform), SIZE("driven", pelt_driven),
+        SIZE("control", pelt_control), SIZE("numbers", pelt_gpu_numbers), SIZE("matrix", float[MATRIX]),
+        SIZE("block", float[PELT_BLOCK]),
+        PELT_DRIVEN_KINDS(KIND)
+        PELT_RESULTS(RESULT)
+        {NULL, NULL, 0},
+    };
+    return all;
+}
+/* clang-format on */

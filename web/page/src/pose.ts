@@ -1,9 +1,10 @@
 // pose.ts: the pose that is drawn: the clip's, with the user's changes on top.
 
+import { TRANSFORM_FLOATS } from 'pelt-wasm';
 import type { Character } from './show';
 import type { PoseNow } from './app';
 
-export const FLOATS = 10; // of a transform: rotation xyzw, translation, scale
+export const FLOATS = TRANSFORM_FLOATS; // rotation xyzw, translation, scale
 
 export const restOf = (character: Character) =>
   Float32Array.from(character.joints.flatMap(({ rest }) => [...rest.rotation, ...rest.translation, ...rest.scale]));

@@ -1,9 +1,8 @@
 // device.ts: shared by graphics devices: shader constants, limits, and output arrays.
 
+import { RESULTS } from "./layout.js";
 import { PeltError } from "./memory.js";
 import type { PackedSkin, Skin } from "./skin.js";
-
-export const DEVICE_ERROR = 13;
 
 /** Positions and normals in the file's order, 3 numbers each. */
 export interface Deformed {
@@ -34,11 +33,11 @@ export interface ShaderShape {
 export const shapeOf = ({ form, turns, phi, parts }: PackedSkin): ShaderShape => ({ form, turns, phi, parts });
 
 export function refuse(what: string, wanted: number, limit: string, has: number, of = "this context"): never {
-  throw new PeltError(`${what} needs ${wanted}, but ${limit} of ${of} is ${has}`, DEVICE_ERROR);
+  throw new PeltError(`${what} needs ${wanted}, but ${limit} of ${of} is ${has}`, RESULTS.PELT_ERROR_DEVICE);
 }
 
 export function deviceError(sentence: string): PeltError {
-  return new PeltError(sentence, DEVICE_ERROR);
+  return new PeltError(sentence, RESULTS.PELT_ERROR_DEVICE);
 }
 
 /** Output arrays; checked if they are the caller's. */

@@ -1,6 +1,6 @@
 // keys.ts: key points (Meyer & Anderson 2007): values at all points from values at a few.
 
-import { keysOffset, readKeys } from "./layout.js";
+import { KEYS, RESULTS } from "./layout.js";
 import { PeltError, type Memory } from "./memory.js";
 
 /** How badly the subspace explains the keys; trusted up to e = 1. */
@@ -31,7 +31,7 @@ export class Keys {
   constructor(memory: Memory, bytes: ArrayBuffer | ArrayBufferView) {
     const size = bytes.byteLength;
     const address = memory.made(memory.functions.keys_open(memory.put(bytes), size));
-    const words = readKeys(memory.words, address);
+    const words = memory.read(KEYS, address);
     try {
       memory.check(words.result);
     } catch (error) {
@@ -47,7 +47,7 @@ export class Keys {
     this.regionCount = words.regionCount;
     this.enginePointCount = words.enginePointCount;
     this.frameCount = words.frameCount;
-    this.diagonal = memory.floats[(address + keysOffset("diagonal")) >>> 2]!;
+    this.diagonal = memory.floats[(address >>> 2) + KEYS.diagonal]!;
     this.keyPoints = memory.wordsAt(words.keyPoints, words.keyCount).slice();
     this.aboutText = memory.textOf(words.about, words.aboutSize);
     this.#keyValues = words.keyValues;
@@ -62,7 +62,7 @@ export class Keys {
    * Reconstructs values at all points, in your array, from values at the keys [keyCount][componentCount], in keyPoints order.
    */
   reconstruct(keyValues: Float32Array, values: Float32Array): Misfit {
-    if (this.#address === 0) throw new PeltError("these keys were freed", 1);
+    if (this.#address === 0) throw new PeltError("these keys were freed", RESULTS.PELT_ERROR_ARGUMENT);
     const keys = this.keyCount * this.componentCount, all = this.pointCount * this.componentCount;
     if (keyValues.length !== keys || values.length !== all)
       throw new RangeError(`${keyValues.length} key values and ${values.length} values are given, not ${keys} and ${all}`);
@@ -70,7 +70,7 @@ export class Keys {
     memory.floats.set(keyValues, this.#keyValues >>> 2);
     memory.functions.keys_solve(this.#address);
     values.set(memory.floatsAt(this.#values, all));
-    const [rms, largest, e] = memory.floatsAt(this.#address + keysOffset("misfit"), 3) as unknown as number[];
+    const [rms, largest, e] = memory.floatsAt(this.#address + 4 * KEYS.misfit, 3) as unknown as number[];
     return { rms: rms!, largest: largest!, e: e! };
   }
 

@@ -1,5 +1,7 @@
 // memory.ts: the module's functions, and views of its memory that are renewed when it grows.
 
+import { RESULTS } from "./layout.js";
+
 /** What pelt_wasm.c exports; addresses are numbers. */
 export interface Functions {
   memory: WebAssembly.Memory;
@@ -25,6 +27,9 @@ export interface Functions {
   keys_solve(keys: number): void;
 }
 
+/** The words of a struct by name. */
+export type Words<Layout> = Record<keyof Layout, number>;
+
 /** A failure of the library: its message, and its code, one of pelt.h's pelt_result. */
 export class PeltError extends Error {
   override readonly name = "PeltError";
@@ -32,8 +37,6 @@ export class PeltError extends Error {
     super(message);
   }
 }
-
-const OUT_OF_MEMORY = 2;
 
 export class Memory {
   #buffer: ArrayBuffer | null = null;
@@ -59,6 +62,12 @@ export class Memory {
   get words(): Uint32Array { this.#refresh(); return this.#words; }
   get signed(): Int32Array { this.#refresh(); return this.#signed; }
   get floats(): Float32Array { this.#refresh(); return this.#floats; }
+
+  /** Reads the struct at an address; `layout` comes from layout.ts. */
+  read<Layout extends Record<string, number>>(layout: Layout, address: number): Words<Layout> {
+    const words = this.words, first = address >>> 2;
+    return Object.fromEntries(Object.entries(layout).map(([name, at]) => [name, words[first + at] ?? 0])) as Words<Layout>;
+  }
 
   floatsAt(address: number, count: number): Float32Array {
     return new Float32Array(this.functions.memory.buffer, address, count);
@@ -91,7 +100,7 @@ export class Memory {
 
   /** For functions that return an address or 1, and 0 when out of memory. */
   made(answer: number): number {
-    if (answer === 0) this.check(OUT_OF_MEMORY);
+    if (answer === 0) this.check(RESULTS.PELT_ERROR_MEMORY);
     return answer;
   }
 

@@ -1,8 +1,11 @@
 // pose.ts: one character: its pose, and the deformed skin.
 
-import { MATRIX_FLOATS, poseOffset, readPose, TRANSFORM_FLOATS, type PoseWords } from "./layout.js";
-import { PeltError, type Memory } from "./memory.js";
+import { POSE, RESULTS, WORDS } from "./layout.js";
+import { PeltError, type Memory, type Words } from "./memory.js";
 import type { Skin } from "./skin.js";
+
+/** Floats per joint in Pose.locals. */
+export const TRANSFORM_FLOATS: number = WORDS.transform;
 
 export interface Box {
   low: [number, number, number];
@@ -28,7 +31,7 @@ export class Pose {
   readonly controls: Float32Array;
 
   #address: number;
-  readonly #words: PoseWords;
+  readonly #words: Words<typeof POSE>;
   readonly #freed: () => void;
 
   /** @internal */
@@ -36,7 +39,7 @@ export class Pose {
     const { memory } = skin;
     this.#address = memory.made(memory.functions.pose_new(skin.address));
     this.#freed = freed;
-    this.#words = readPose(memory.words, this.#address);
+    this.#words = memory.read(POSE, this.#address);
     this.locals = memory.floatsAt(this.#words.locals, skin.jointCount * TRANSFORM_FLOATS).slice();
     this.controls = memory.floatsAt(this.#words.controls, skin.controls.length).slice();
     this.update();
@@ -48,7 +51,7 @@ export class Pose {
 
   /** @internal Its address; throws if it was freed. */
   get address(): number {
-    if (this.#address === 0) throw new PeltError("this pose was freed", 1);
+    if (this.#address === 0) throw new PeltError("this pose was freed", RESULTS.PELT_ERROR_ARGUMENT);
     return this.#address;
   }
 
@@ -76,7 +79,7 @@ export class Pose {
 
   /** The same from the joints' transforms in model space: 12 numbers each, row-major 3x4. Does not change locals. */
   updateMatrices(globals: Float32Array): void {
-    const { address } = this, memory = this.#memory, count = this.skin.jointCount * MATRIX_FLOATS;
+    const { address } = this, memory = this.#memory, count = this.skin.jointCount * WORDS.matrix;
     if (globals.length !== count)
       throw new RangeError(`${globals.length} numbers are not 12 for each of ${this.skin.jointCount} joints`);
     const at = memory.put(globals);
@@ -99,7 +102,7 @@ export class Pose {
   get matrices(): Float32Array {
     const { address } = this, memory = this.#memory;
     memory.made(memory.functions.pose_matrices(address));
-    return memory.floatsAt(this.#at("matrices"), (this.skin.jointCount + this.skin.driven.length) * MATRIX_FLOATS);
+    return memory.floatsAt(this.#at("matrices"), (this.skin.jointCount + this.skin.driven.length) * WORDS.matrix);
   }
 
   /**
@@ -110,7 +113,7 @@ export class Pose {
     checkLength(positions, 3 * count, "positions");
     if (normals) checkLength(normals, 3 * count, "normals");
     if (tangents) checkLength(tangents, 4 * count, "tangents");
-    if (tangents && !this.skin.hasTangents) throw new PeltError("this skin has no tangents", 1);
+    if (tangents && !this.skin.hasTangents) throw new PeltError("this skin has no tangents", RESULTS.PELT_ERROR_ARGUMENT);
     this.#run(0, normals, tangents);
     positions.set(this.#memory.floatsAt(this.#at("positions"), 3 * count));
     if (normals) normals.set(this.#memory.floatsAt(this.#at("normals"), 3 * count));
@@ -131,7 +134,7 @@ export class Pose {
 
   /** The bounding box of the last deformation. */
   get box(): Box {
-    const [a, b, c, d, e, f] = this.#memory.floatsAt(this.address + poseOffset("box"), 6) as unknown as number[];
+    const [a, b, c, d, e, f] = this.#memory.floatsAt(this.address + 4 * POSE.box, 6) as unknown as number[];
     return { low: [a!, b!, c!], high: [d!, e!, f!] };
   }
 
@@ -156,7 +159,7 @@ export class Pose {
 
   // An address that C may set later.
   #at(name: "positions" | "normals" | "tangents" | "matrices" | "packed"): number {
-    return this.#memory.words[(this.#address + poseOffset(name)) >>> 2]!;
+    return this.#memory.words[(this.#address >>> 2) + POSE[name]]!;
   }
 }
 

@@ -1,9 +1,7 @@
 // skin.ts: an opened skin: its contents, and its poses.
 
-import {
-  BLOCK, CONTROL_WORDS, DRIVEN_WORDS, JOINT_WORDS, MATRIX_FLOATS, NUMBERS_WORDS, readSkin, type SkinWords,
-} from "./layout.js";
-import { PeltError, type Memory } from "./memory.js";
+import { CONTROL, DRIVEN, DRIVEN_KINDS, JOINT, NUMBERS, RESULTS, SKIN, TRANSFORM, WORDS } from "./layout.js";
+import { PeltError, type Memory, type Words } from "./memory.js";
 import { Pose } from "./pose.js";
 
 /** Relative to the parent: scale first, then rotate (x, y, z, w), then translate. */
@@ -22,8 +20,8 @@ export interface Joint {
   inverseBind: Float32Array;
 }
 
-export type DrivenKind = "turn" | "twist" | "bend" | "bulge" | "dent";
-const DRIVEN_KINDS: readonly DrivenKind[] = ["turn", "twist", "bend", "bulge", "dent"];
+export type DrivenKind = keyof typeof DRIVEN_KINDS;
+const KINDS = Object.keys(DRIVEN_KINDS) as DrivenKind[];
 
 /** A joint computed from others (see pelt.h). Vectors are in the space of the rest mesh. */
 export interface Driven {
@@ -47,13 +45,16 @@ export interface Control {
   most: number;
 }
 
+type SkinWords = Words<typeof SKIN>;
+const BLOCK = WORDS.block;
+
 export type Indices = Uint16Array | Uint32Array;
 
 /** A skin as words for graphics hardware; documented in docs/howto-gpu.md. */
 export interface PackedSkin {
   /** A view of the module's memory: use it before opening anything else */
   words: Uint32Array;
-  /** 20: the uniform block PeltNumbers */
+  /** The uniform block PeltNumbers */
   numbers: Uint32Array;
   form: number;
   phi: number;
@@ -91,7 +92,7 @@ export class Skin {
   constructor(memory: Memory, bytes: ArrayBuffer | ArrayBufferView) {
     const size = bytes.byteLength;
     const address = memory.made(memory.functions.skin_open(memory.put(bytes), size));
-    const words = readSkin(memory.words, address);
+    const words = memory.read(SKIN, address);
     try {
       memory.check(words.result);
     } catch (error) {
@@ -122,7 +123,7 @@ export class Skin {
 
   /** @internal Its address; throws if it was freed. */
   get address(): number {
-    if (this.#address === 0) throw new PeltError("this skin was freed", 1);
+    if (this.#address === 0) throw new PeltError("this skin was freed", RESULTS.PELT_ERROR_ARGUMENT);
     return this.#address;
   }
 
@@ -155,9 +156,9 @@ export class Skin {
     const weights = memory.floatsAt(w.entryWeights, entries * BLOCK);
     const out = new Float32Array(this.vertexCount);
     this.#eachSlot((vertex, slot) => {
-      const block = slot >>> 4;
+      const block = Math.floor(slot / BLOCK);
       for (let e = first[block]!; e < first[block + 1]!; e++)
-        if (joints[e] === joint) out[vertex] = weights[BLOCK * e + (slot & 15)]!;
+        if (joints[e] === joint) out[vertex] = weights[BLOCK * e + (slot % BLOCK)]!;
     });
     return out;
   }
@@ -215,11 +216,11 @@ export class Skin {
     memory.made(memory.functions.skin_pack(address));
     this.#packs++;
     try {
-      const w = readSkin(memory.words, address);
-      const numbers = memory.wordsAt(w.numbers, NUMBERS_WORDS).slice();
+      const w = memory.read(SKIN, address);
+      const numbers = memory.wordsAt(w.numbers, WORDS.numbers).slice();
       return use({
         words: memory.wordsAt(w.words, w.wordCount), numbers, form: w.form, phi: w.phi, parts: w.parts, turns: w.turns,
-        ownVec4s: w.ownVec4s, poseStride: numbers[2]!,
+        ownVec4s: w.ownVec4s, poseStride: numbers[NUMBERS.pose_stride]!,
       });
     } finally {
       if (--this.#packs === 0) memory.functions.skin_drop_words(address);
@@ -234,7 +235,7 @@ export class Skin {
     const from = this.memory.floatsAt(address, 3 * this.slotCount);
     const out = new Float32Array(3 * this.vertexCount);
     this.#eachSlot((vertex, slot) => {
-      for (let i = 0; i < 3; i++) out[3 * vertex + i] = from[((slot >>> 4) * 3 + i) * BLOCK + (slot & 15)]!;
+      for (let i = 0; i < 3; i++) out[3 * vertex + i] = from[(Math.floor(slot / BLOCK) * 3 + i) * BLOCK + (slot % BLOCK)]!;
     });
     return out;
   }
@@ -242,41 +243,43 @@ export class Skin {
 
 function readJoints(memory: Memory, words: SkinWords): Joint[] {
   return Array.from({ length: words.jointCount }, (_, j) => {
-    const at = words.joints / 4 + JOINT_WORDS * j;
-    const f = memory.floats;
+    const at = words.joints / 4 + WORDS.joint * j;
+    const numbers = (first: number, count: number) => memory.floats.slice(at + first, at + first + count);
+    const three = (first: number) => [...numbers(JOINT.rest + first, 3)] as [number, number, number];
     return {
-      name: memory.text(words.names + memory.words[at + JOINT_WORDS - 1]!),
-      parent: memory.signed[at]!,
+      name: memory.text(words.names + memory.words[at + JOINT.name]!),
+      parent: memory.signed[at + JOINT.parent]!,
       rest: {
-        rotation: [f[at + 1]!, f[at + 2]!, f[at + 3]!, f[at + 4]!],
-        translation: [f[at + 5]!, f[at + 6]!, f[at + 7]!],
-        scale: [f[at + 8]!, f[at + 9]!, f[at + 10]!],
+        rotation: [...numbers(JOINT.rest + TRANSFORM.rotation, 4)] as [number, number, number, number],
+        translation: three(TRANSFORM.translation),
+        scale: three(TRANSFORM.scale),
       },
-      inverseBind: f.slice(at + 11, at + 11 + MATRIX_FLOATS),
+      inverseBind: numbers(JOINT.inverseBind, WORDS.matrix),
     };
   });
 }
 
 function readDriven(memory: Memory, words: SkinWords): Driven[] {
   return Array.from({ length: words.drivenCount }, (_, i) => {
-    const at = words.driven / 4 + DRIVEN_WORDS * i;
+    const at = words.driven / 4 + WORDS.driven * i;
     const vector = (first: number) => memory.floats.slice(at + first, at + first + 3);
     return {
-      name: memory.text(words.names + memory.words[at + 5]!),
-      kind: DRIVEN_KINDS[memory.words[at]!]!,
-      parent: memory.signed[at + 1]!,
-      driver: memory.words[at + 2]!,
-      host: memory.words[at + 3]!,
-      amount: memory.floats[at + 4]!,
-      origin: vector(6), axis: vector(9), upstream: vector(12), downstream: vector(15),
+      name: memory.text(words.names + memory.words[at + DRIVEN.name]!),
+      kind: KINDS[memory.words[at + DRIVEN.kind]!]!,
+      parent: memory.signed[at + DRIVEN.parent]!,
+      driver: memory.words[at + DRIVEN.driver]!,
+      host: memory.words[at + DRIVEN.host]!,
+      amount: memory.floats[at + DRIVEN.amount]!,
+      origin: vector(DRIVEN.origin), axis: vector(DRIVEN.axis),
+      upstream: vector(DRIVEN.upstream), downstream: vector(DRIVEN.downstream),
     };
   });
 }
 
 function readControls(memory: Memory, words: SkinWords): Control[] {
   return Array.from({ length: words.controlCount }, (_, i) => {
-    const at = words.controls / 4 + CONTROL_WORDS * i;
-    const [rest, least, most] = memory.floats.slice(at + 1, at + 4) as unknown as [number, number, number];
-    return { name: memory.text(words.names + memory.words[at]!), rest, least, most };
+    const at = words.controls / 4 + WORDS.control * i;
+    const [rest, least, most] = [CONTROL.rest, CONTROL.least, CONTROL.most].map((word) => memory.floats[at + word]!);
+    return { name: memory.text(words.names + memory.words[at + CONTROL.name]!), rest: rest!, least: least!, most: most! };
   });
 }

@@ -2,17 +2,12 @@
 // it with transform feedback; `chunk` is the same function for your own vertex shaders.
 
 import { deviceError, refuse, roomFor, shapeOf, type Deformed, type DeformOptions, type ShaderShape } from "./device.js";
+import { NUMBERS } from "./layout.js";
 import type { Pose } from "./pose.js";
 import { skinGlsl } from "./shaders.js";
 import type { PackedSkin, Skin } from "./skin.js";
 
 export const TEXTURE_WIDTH = 2048; // texels; the shader relies on it
-
-const NUMBER_NAMES = [
-  "block_count", "character_count", "pose_stride", "distance_stride", "at_heads", "at_joints", "at_weights", "at_rest",
-  "at_rest_normals", "at_row_sources", "at_rows", "at_turn_sources", "at_turns", "at_axes", "at_axis_weights", "at_steps",
-  "at_row_factors", "at_turn_factors", "at_normal_matrices", "at_factor_scales",
-];
 
 /**
  * The function
@@ -26,7 +21,7 @@ export function vertexChunk(shape: ShaderShape, numbers: Uint32Array, normals: b
     PELT_VERTEX: "", PELT_CONSTANTS: "", PELT_FORM: shape.form, PELT_TURNS: shape.turns, PELT_NORMALS: Number(normals),
     PELT_SCALED: Number(scaled), PELT_PHI: shape.phi, PELT_PARTS: shape.parts,
   };
-  NUMBER_NAMES.forEach((name, i) => (defines[`pelt_${name}`] = `${numbers[i]}u`));
+  Object.entries(NUMBERS).forEach(([name, at]) => (defines[`pelt_${name}`] = `${numbers[at]}u`));
   return Object.entries(defines).map(([name, value]) => `#define ${name} ${value}\n`).join("") + skinGlsl;
 }
 

@@ -4,12 +4,12 @@ import {
   deviceError, refuse, roomFor, shapeOf, type Deformed, type DeformOptions, type ShaderShape, type WebGPUBuffer,
   type WebGPUDevice,
 } from "./device.js";
+import { NUMBERS } from "./layout.js";
 import type { Pose } from "./pose.js";
 import { skinWgsl } from "./shaders.js";
 import type { PackedSkin, Skin } from "./skin.js";
 
 const THREADS = 64;
-const CHARACTER_COUNT = 1; // index among the numbers
 
 export interface WebGPUOptions {
   /** Skinned at the same time; default 1 */
@@ -60,7 +60,7 @@ export class WebGPUPlayer {
     const output = 12 * skin.vertexCount * characters, poses = 16 * packed.poseStride * characters;
     this.#checkLimits({ "the skin": packed.words.byteLength, "the output": output, "the poses": poses });
     const usage = GPUBufferUsage;
-    packed.numbers[CHARACTER_COUNT] = characters;
+    packed.numbers[NUMBERS.character_count] = characters;
     this.#inputs = {
       numbers: this.#buffer(packed.numbers, usage.UNIFORM),
       words: this.#buffer(packed.words, usage.STORAGE),

@@ -2,7 +2,7 @@
 
 import type { App } from '../app';
 import type { Joint } from '../show';
-import { chain } from './pose';
+import { chain, STRIDE } from './pose';
 import { Skeleton } from './skeleton';
 
 export class Picking {
@@ -74,7 +74,7 @@ export class Picking {
   private follow(): void {
     const joints = this.joints();
     const { locals } = this.app.pose;
-    if (!this.skeleton || !this.wanted.size || locals.length < 10 * joints.length) return;
+    if (!this.skeleton || !this.wanted.size || locals.length < STRIDE * joints.length) return;
     this.listen();
     this.globals = chain(joints, locals, this.globals.length === 16 * joints.length ? this.globals : undefined);
     this.skeleton.update(this.globals);

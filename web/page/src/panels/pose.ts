@@ -3,10 +3,11 @@
 // image, and poses as text.
 
 import { Problem } from '../data';
+import { FLOATS } from '../pose';
 import type { Control, Joint } from '../show';
 import { between, conjugate, multiply, rotate, toTurns, unit, type Quaternion, type Triple } from './rotation';
 
-export const STRIDE = 10;
+export const STRIDE = FLOATS;
 
 export function restPose(joints: Joint[]): Float32Array {
   const locals = new Float32Array(STRIDE * joints.length);
