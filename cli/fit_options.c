@@ -6,21 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME(value, name, ...) name,
-static const char *const methods[] = {PELT_METHODS(NAME) NULL};
-static const char *const blends[] = {PELT_BLENDS(NAME) NULL};
-static const char *const correctives[] = {PELT_CORRECTIVES(NAME) NULL};
-static const char *const rests[] = {PELT_RESTS(NAME) NULL};
-static const char *const colors[] = {PELT_COLORS(NAME) NULL};
-static const char *const choices[] = {PELT_CHOICES(NAME) NULL};
-static const char *const rbfs[] = {PELT_RBFS(NAME) NULL};
-static const char *const families[] = {PELT_FAMILIES(NAME) NULL};
-static const char *const distance_weights[] = {PELT_DISTANCES(NAME) NULL};
-static const char *const presets[] = {PELT_PRESETS(NAME) NULL};
-static const char *const rotations[] = {PELT_ROTATIONS(NAME) NULL};
-static const char *const pose_choices[] = {PELT_POSE_CHOICES(NAME) NULL};
-#undef NAME
-
 typedef struct reader {
     const cli_args *args;
     pelt_arena *arena;
@@ -28,19 +13,6 @@ typedef struct reader {
     bool every;  /* options that the method does not use are read too, so that the library can refuse them */
     bool failed; /* after a message */
 } reader;
-
-/* -- Words --------------------------------------------------------------------------------------------------------- */
-
-/* The place of a word in a list, "" being the default that has no word; -1 after a message. */
-static int find_word(const cli_args *args, const char *flag, const char *word, const char *const *names) {
-    char list[200] = "";
-    for (int i = 0; names[i]; i++) {
-        if (*names[i] && !strcmp(names[i], word)) return i;
-        if (*names[i]) strcat(strcat(list, *list ? ", " : ""), names[i]);
-    }
-    cli_misuse(args, "--%s %s: there is no such %s; choose from %s", flag, word, flag, list);
-    return -1;
-}
 
 /* The name of the library's option for a flag. */
 static void option_name(const char *flag, char name[32]) {
@@ -55,36 +27,6 @@ static const char *given(reader *r, const char *flag) {
     option_name(flag, name);
     const char *value = r->failed ? NULL : cli_value(r->args, flag);
     return value && (r->every || pelt_option_used(name, r->options->blend, r->options->corrective)) ? value : NULL;
-}
-
-static unsigned read_word(reader *r, const char *flag, const char *const *names) {
-    const char *word = given(r, flag);
-    int found = word ? find_word(r->args, flag, word, names) : 0;
-    if (found < 0) r->failed = true;
-    return found > 0 ? (unsigned)found : 0;
-}
-
-/* -- Numbers ------------------------------------------------------------------------------------------------------- */
-
-static uint32_t read_count(reader *r, const char *flag) {
-    char name[32];
-    double low = 0, high = 0;
-    uint32_t value = 0;
-    option_name(flag, name);
-    pelt_option_range(name, &low, &high);
-    if (given(r, flag) && !cli_count(r->args, flag, (uint32_t)low, (uint32_t)high, &value)) r->failed = true;
-    return value;
-}
-
-/* `none` is what the library takes for a number of 0, where 0 is not the default. */
-static double read_number(reader *r, const char *flag, double none) {
-    char name[32];
-    double low = 0, high = 0, value = 0;
-    option_name(flag, name);
-    pelt_option_range(name, &low, &high);
-    if (!given(r, flag)) return 0;
-    if (!cli_number(r->args, flag, low < 0 ? 0 : low, high, &value)) r->failed = true;
-    return value == 0 ? none : value;
 }
 
 /* -- Lists --------------------------------------------------------------------------------------------------------- */
@@ -167,64 +109,41 @@ static bool read_rules(reader *r, const char *path) {
 
 /* -- All of them --------------------------------------------------------------------------------------------------- */
 
-static void read_blend(reader *r) {
-    pelt_fit_options *o = r->options;
-    o->influences = read_count(r, "influences");
-    o->fitted.rest = (pelt_rest)read_word(r, "rest", rests);
-    o->fitted.drop_joints = read_names(r, "drop-joints");
-    o->fitted.smooth = read_number(r, "smooth", -1);
-    o->convex.prune = read_number(r, "prune", 0);
-    o->convex.lock_joints = read_names(r, "lock-joints");
-    o->convex.lock_color = (pelt_color)read_word(r, "lock-color", colors);
-    o->joints.influence_choice = (pelt_choice)read_word(r, "influence-choice", choices);
-    o->joints.ridge = read_number(r, "ridge", -1);
-    o->joints.normal_scale = read_number(r, "normal-scale", -1);
+static void read_lists(reader *r) {
+    r->options->fitted.drop_joints = read_names(r, "drop-joints");
+    r->options->convex.lock_joints = read_names(r, "lock-joints");
+    read_scales(r);
     const char *vertices = given(r, "lock-vertices"), *rules = given(r, "drive");
     if (vertices && !r->failed) r->failed = !read_vertices(r, vertices);
     if (rules && !r->failed) r->failed = !read_rules(r, rules);
 }
 
-static void read_corrective(reader *r) {
-    pelt_fit_options *o = r->options;
-    o->displacement.plain_normals = given(r, "plain-normals") != NULL;
-    o->displacement.displacements = read_count(r, "displacements");
-    read_scales(r);
-    o->psd.poses = read_count(r, "poses");
-    o->psd.rbf = (pelt_rbf_kind)read_word(r, "rbf", rbfs);
-    o->psd.no_norm = given(r, "no-norm") != NULL;
-    o->psd.distance_weights = (pelt_distance_kind)read_word(r, "distance-weights", distance_weights);
-    o->psd.rotations = (pelt_rotations)read_word(r, "rotations", rotations);
-    o->psd.pose_choice = (pelt_pose_choice)read_word(r, "pose-choice", pose_choices);
-    o->wpsd.principal_joints = read_count(r, "principal-joints");
-    o->wpsd.shared_width = given(r, "shared-width") != NULL;
-    o->eigen.per_joint = read_count(r, "per-joint");
-    o->eigen.sweeps_only = given(r, "sweeps-only") != NULL;
-    o->eigen.preset = (pelt_preset)read_word(r, "preset", presets);
-    o->eigen.threshold = read_number(r, "threshold", 0);
-    o->eigen.fade = read_number(r, "fade", -1);
-    *(o->corrective == PELT_CORRECTIVE_EIGEN ? &o->eigen.width : &o->psd.width) = read_number(r, "width", 0);
-    o->kernel.family = (pelt_family)read_word(r, "family", families);
-    uint32_t per_vertex = read_count(r, "per-vertex");
-    *(o->corrective == PELT_CORRECTIVE_KERNEL ? &o->kernel.per_vertex : &o->eigen.per_vertex) = per_vertex;
+static bool is_list(const char *name) {
+    double low, high;
+    return !pelt_option_range(name, &low, &high) || low == high;
+}
+
+static bool set(pelt_fit_options *options, const char *name, const char *text) {
+    pelt_error error;
+    return !text || !pelt_fit_options_set(options, name, *text ? text : "1", &error) || (cli_error(&error), false);
 }
 
 bool cli_fit_options(const cli_args *args, pelt_arena *arena, const cli_method *words, bool every,
                      pelt_fit_options *options) {
     pelt_error error;
     reader r = {args, arena, options, every, false};
-    int method = words->method ? find_word(args, "method", words->method, methods) : 0;
-    int blend = words->blend ? find_word(args, "blend", words->blend, blends) : 0;
-    int corrective = words->corrective ? find_word(args, "corrective", words->corrective, correctives) : 0;
-    if (method < 0 || blend < 0 || corrective < 0) return false;
-    *options = (pelt_fit_options){.method = (pelt_method)method,
-                                  .blend = (pelt_blend)blend,
-                                  .corrective = (pelt_corrective_kind)corrective,
-                                  .threads = args->threads,
-                                  .progress = cli_progress(args)};
+    *options = (pelt_fit_options){.threads = args->threads, .progress = cli_progress(args)};
+    if (!set(options, "method", words->method) || !set(options, "blend", words->blend) ||
+        !set(options, "corrective", words->corrective))
+        return false;
     bool good = !pelt_fit_resolve(options, &error); /* who uses what depends on blend and corrective */
     options->fitted.rest = PELT_REST_OF_BLEND;
-    read_blend(&r);
-    read_corrective(&r);
+    read_lists(&r);
+    for (int i = 0; args->command->options[i].name && !r.failed; i++) {
+        char name[32];
+        option_name(args->command->options[i].name, name);
+        if (!is_list(name)) r.failed = !set(options, name, given(&r, args->command->options[i].name));
+    }
     if (r.failed) return false;
     good = good && !pelt_fit_resolve(options, &error);
     if (!good) cli_error(&error);

@@ -4,6 +4,7 @@
 #include "fit/blend/convex.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME(value, name, ...) name,
@@ -11,6 +12,14 @@ static const char *const blend_names[] = {PELT_BLENDS(NAME)};
 static const char *const corrective_names[] = {PELT_CORRECTIVES(NAME)};
 static const char *const method_names[] = {PELT_METHODS(NAME)};
 static const char *const family_names[] = {PELT_FAMILIES(NAME)};
+static const char *const rest_names[] = {PELT_RESTS(NAME)};
+static const char *const color_names[] = {PELT_COLORS(NAME)};
+static const char *const choice_names[] = {PELT_CHOICES(NAME)};
+static const char *const rbf_names[] = {PELT_RBFS(NAME)};
+static const char *const distance_names[] = {PELT_DISTANCES(NAME)};
+static const char *const rotation_names[] = {PELT_ROTATIONS(NAME)};
+static const char *const pose_choice_names[] = {PELT_POSE_CHOICES(NAME)};
+static const char *const preset_names[] = {PELT_PRESETS(NAME)};
 #undef NAME
 
 static const struct preset {
@@ -65,20 +74,21 @@ typedef struct option {
     size_t offset;
     double low, high; /* of a nonzero value; 0 is the default */
     unsigned blends, correctives;
+    const char *const *words; /* of a choice, in order; "": the default, which has no word */
 } option;
 
 #define AT(field) offsetof(pelt_fit_options, field)
 
 static const option options_list[] = {
     {"influences", COUNT, AT(influences), 1, PELT_MOST_WEIGHTS, ANY_BLEND, 0},
-    {"rest", CHOICE, AT(fitted.rest), 0, PELT_REST_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0},
+    {"rest", CHOICE, AT(fitted.rest), 0, PELT_REST_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0, rest_names},
     {"drop_joints", LIST, AT(fitted.drop_joints.count), 0, 0, BLEND(FIT) | BLEND(JOINTS), 0},
     {"smooth", NUMBER, AT(fitted.smooth), -INFINITY, 1e6, BLEND(FIT) | BLEND(JOINTS), 0},
     {"prune", NUMBER, AT(convex.prune), 0, 0.5, BLEND(FIT), 0},
     {"lock_joints", LIST, AT(convex.lock_joints.count), 0, 0, BLEND(FIT), 0},
     {"lock_vertices", LIST, AT(convex.lock_vertex_count), 0, 0, BLEND(FIT) | BLEND(JOINTS), 0},
-    {"lock_color", CHOICE, AT(convex.lock_color), 0, PELT_COLOR_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0},
-    {"influence_choice", CHOICE, AT(joints.influence_choice), 0, PELT_CHOICE_COUNT - 1, BLEND(JOINTS), 0},
+    {"lock_color", CHOICE, AT(convex.lock_color), 0, PELT_COLOR_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0, color_names},
+    {"influence_choice", CHOICE, AT(joints.influence_choice), 0, PELT_CHOICE_COUNT - 1, BLEND(JOINTS), 0, choice_names},
     {"drive", LIST, AT(joints.drive), 0, 0, BLEND(JOINTS), 0},
     {"ridge", NUMBER, AT(joints.ridge), -INFINITY, 1e6, BLEND(JOINTS), 0},
     {"normal_scale", NUMBER, AT(joints.normal_scale), -INFINITY, 1e6, BLEND(JOINTS), 0},
@@ -86,12 +96,14 @@ static const option options_list[] = {
     {"displacements", COUNT, AT(displacement.displacements), 16, 32, 0, ANY_CORRECTIVE},
     {"control_scale", LIST, AT(displacement.control_scale_count), 0, 0, 0, ANY_CORRECTIVE},
     {"poses", COUNT, AT(psd.poses), 1, 2048, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
-    {"rbf", CHOICE, AT(psd.rbf), 0, PELT_RBF_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+    {"rbf", CHOICE, AT(psd.rbf), 0, PELT_RBF_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD), rbf_names},
     {"no_norm", SWITCH, AT(psd.no_norm), 0, 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
     {"distance_weights", CHOICE, AT(psd.distance_weights), 0, PELT_DISTANCE_COUNT - 1, 0,
-     CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
-    {"rotations", CHOICE, AT(psd.rotations), 0, PELT_ROTATIONS_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
-    {"pose_choice", CHOICE, AT(psd.pose_choice), 0, PELT_POSE_CHOICE_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+     CORRECTIVE(PSD) | CORRECTIVE(WPSD), distance_names},
+    {"rotations", CHOICE, AT(psd.rotations), 0, PELT_ROTATIONS_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD),
+     rotation_names},
+    {"pose_choice", CHOICE, AT(psd.pose_choice), 0, PELT_POSE_CHOICE_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD),
+     pose_choice_names},
     {"width", NUMBER, AT(psd.width), 1e-3, 1e3, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
     {"principal_joints", COUNT, AT(wpsd.principal_joints), 1, 64, 0, CORRECTIVE(WPSD)},
     {"shared_width", SWITCH, AT(wpsd.shared_width), 0, 1, 0, CORRECTIVE(WPSD)},
@@ -101,9 +113,9 @@ static const option options_list[] = {
     {"threshold", NUMBER, AT(eigen.threshold), 1e-3, 0.5, 0, CORRECTIVE(EIGEN)},
     {"fade", NUMBER, AT(eigen.fade), -INFINITY, 0.95, 0, CORRECTIVE(EIGEN)},
     {"width", NUMBER, AT(eigen.width), 1e-3, 1e3, 0, CORRECTIVE(EIGEN)},
-    {"preset", CHOICE, AT(eigen.preset), 0, PELT_PRESET_COUNT - 1, 0, CORRECTIVE(EIGEN)},
+    {"preset", CHOICE, AT(eigen.preset), 0, PELT_PRESET_COUNT - 1, 0, CORRECTIVE(EIGEN), preset_names},
     {"per_vertex", COUNT, AT(kernel.per_vertex), 1, 64, 0, CORRECTIVE(KERNEL)},
-    {"family", CHOICE, AT(kernel.family), 0, PELT_FAMILY_COUNT - 1, 0, CORRECTIVE(KERNEL)},
+    {"family", CHOICE, AT(kernel.family), 0, PELT_FAMILY_COUNT - 1, 0, CORRECTIVE(KERNEL), family_names},
 };
 enum { OPTIONS = sizeof options_list / sizeof *options_list };
 
@@ -123,6 +135,88 @@ int pelt_option_range(const char *name, double *low, double *high) {
         if (!strcmp(options_list[i].name, name)) return *low = options_list[i].low, *high = options_list[i].high, 1;
     return 0;
 }
+
+/* -- By name ------------------------------------------------------------------------------------------------------- */
+
+/* The place of a word among `count`; -1 with a sentence. */
+static int find_word(const char *name, const char *text, const char *const *words, size_t count, pelt_error *error) {
+    char list[200] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (*words[i] && !strcmp(words[i], text)) return (int)i;
+        if (*words[i])
+            length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", length ? ", " : "", words[i]);
+    }
+    pelt_fail_option(error, name, "there is no choice \"%s\"; choose from %s", text, list);
+    return -1;
+}
+
+static pelt_result read_number(const char *name, const char *text, double low, double high, bool whole, double *value,
+                               pelt_error *error) {
+    char *end;
+    *value = strtod(text, &end);
+    if (!*text || *end || !(*value >= low && *value <= high))
+        return pelt_fail_option(error, name, "expected a number from %g to %g, not %s", low, high, text);
+    if (whole && *value != floor(*value)) return pelt_fail_option(error, name, "expected a whole number, not %s", text);
+    return PELT_OK;
+}
+
+/* Of several options with a name the one that is used, or the first. */
+static const option *find_option(const pelt_fit_options *o, const char *name) {
+    const option *found = NULL;
+    pelt_blend blend = o->blend ? o->blend : presets[o->method].blend;
+    pelt_corrective_kind corrective = o->corrective ? o->corrective : presets[o->method].corrective;
+    for (size_t i = OPTIONS; i--;)
+        if (!strcmp(options_list[i].name, name) &&
+            (!found || !used(found, blend, corrective) || used(&options_list[i], blend, corrective)))
+            found = &options_list[i];
+    return found;
+}
+
+static pelt_result set_option(pelt_fit_options *options, const option *o, const char *text, pelt_error *error) {
+    char *at = (char *)options + o->offset;
+    double number = 0;
+    pelt_result result = PELT_OK;
+    if (o->kind == LIST) return pelt_fail_option(error, o->name, "is a list, which has no text: set it in the struct");
+    if (o->kind == CHOICE) {
+        int found = find_word(o->name, text, o->words, (size_t)o->high + 1, error);
+        if (found < 0) return PELT_ERROR_ARGUMENT;
+        number = found;
+    } else {
+        result = read_number(o->name, text, o->low < 0 ? 0 : o->low, o->high, o->kind != NUMBER, &number, error);
+    }
+    if (o->kind == NUMBER && number == 0 && o->low < 0) number = -1; /* 0 would be the default */
+    uint32_t count = (uint32_t)number;
+    if (!result)
+        memcpy(at, o->kind == NUMBER ? (void *)&number : (void *)&count,
+               o->kind == NUMBER ? sizeof number : sizeof count);
+    return result;
+}
+
+/* Those that say what is used, or that all fits use. */
+static const option general[] = {
+    {"method", CHOICE, AT(method), 0, PELT_METHOD_COUNT - 1, 0, 0, method_names},
+    {"blend", CHOICE, AT(blend), 0, PELT_BLEND_COUNT - 1, 0, 0, blend_names},
+    {"corrective", CHOICE, AT(corrective), 0, PELT_CORRECTIVE_COUNT - 1, 0, 0, corrective_names},
+    {"holdout", NUMBER, AT(holdout), -INFINITY, 0.9, 0, 0, NULL},
+    {"threads", COUNT, AT(threads), 1, 1024, 0, 0, NULL},
+};
+
+pelt_result pelt_fit_options_set(pelt_fit_options *options, const char *name, const char *text, pelt_error *error) {
+    if (pelt_check_given("options", options, error) || pelt_check_given("name", name, error) ||
+        pelt_check_given("text", text, error))
+        return PELT_ERROR_ARGUMENT;
+    if ((unsigned)options->method >= PELT_METHOD_COUNT || (unsigned)options->blend >= PELT_BLEND_COUNT ||
+        (unsigned)options->corrective >= PELT_CORRECTIVE_COUNT)
+        return pelt_fail_option(error, "options", "the method, blend or corrective in them is none");
+    const option *o = find_option(options, name);
+    for (size_t i = 0; i < sizeof general / sizeof *general; i++)
+        if (!strcmp(name, general[i].name)) o = &general[i];
+    if (!o) return pelt_fail_option(error, "name", "there is no option called \"%s\"", name);
+    return set_option(options, o, text, error);
+}
+
+/* -- Who uses what, in words ----------------------------------------------------------------------------------------- */
 
 /* "the blends fit and joints", from a set of bits. */
 static void list_users(const char *what, unsigned users, const char *const *names, size_t count, char *text,

@@ -45,6 +45,7 @@ END
 make_project fetched -DFETCHCONTENT_SOURCE_DIR_PELT="$source" -DBUILD_SHARED_LIBS=ON
 fetched/build/outside
 fetched/build/making
+if command -v python3 > /dev/null; then python3 "$here/bind.py" "$PWD/fetched/build/_deps/pelt-build/libpelt-fit.so"; fi
 
 shown() { nm -D --defined-only "fetched/build/_deps/pelt-build/lib$1.so" | awk '{ print $3 }' | sort; }
 promised() { # promised HEADER...: the functions that are declared in them
@@ -55,9 +56,9 @@ compare() { # compare LIBRARY HEADER...
   diff <(shown "$1") <(promised "${@:2}") || { echo "lib$1.so shows something else than its headers promise" >&2; exit 1; }
   echo "lib$1.so: $(shown "$1" | wc -l) functions, and nothing else"
 }
-compare pelt pelt keys
+compare pelt error keys pelt
 compare pelt-gl gl
-compare pelt-fit export fit keys_fit
+compare pelt-fit bind export fit keys_fit
 
 strangers=$(nm -g --defined-only "$build"/libpelt{,-fit,-gl}.a | awk 'NF == 3 && $3 !~ /^pelt_/ && $2 !~ /[VW]/ { print $3 }')
 [ -z "$strangers" ] || { echo "globals without pelt_: $strangers" >&2; exit 1; }

@@ -539,7 +539,7 @@ static void the_program_serves_fits_and_ends(void **state) {
             {"[\"--train\",\"nothing\"]", "has no clip"},
             {"[\"--train\",\"train=/etc/passwd\"]", "has no clip"},
             {"[\"--train\",\"train\",\"-o\",\"x.pelt\"]", "names a file"},
-            {"[\"--train\",\"train\",\"--method\",\"magic\"]", "there is no such method"},
+            {"[\"--train\",\"train\",\"--method\",\"magic\"]", "there is no choice"},
             {"[\"box.glb\"]", "options of pelt fit"},
             {"[\"--trian\",\"train\"]", "did you mean --train?"}};
         struct sockaddr_in to = {.sin_family = AF_INET,

@@ -127,7 +127,7 @@ static void painted_vertices_keep_the_weights_of_the_file(void **state) {
         assert_true(most[1] < 1e-5);
         assert_true(most[0] > 1e-3);
     }
-    refused(2, "--lock-color purple: there is no such lock-color; choose from black, red", words, "arm.glb", "fit",
+    refused(2, "--lock-color: there is no choice \"purple\"; choose from black, red", words, "arm.glb", "fit",
             "purple");
     refused(ANY, "--lock-color", words, "arm.glb", "fit", "red");
     assert_non_null(strstr(program_errors, "COLOR_0"));

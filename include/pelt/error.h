@@ -19,6 +19,11 @@ typedef struct pelt_error {
     double advice;
 } pelt_error;
 
+/* For other languages, as in pelt.h: the size of a pelt_error, and what is in it. */
+PELT_API size_t pelt_sizeof_error(void);
+PELT_API const char *pelt_error_text(const pelt_error *error);
+PELT_API const char *pelt_error_option(const pelt_error *error);
+
 #ifdef __cplusplus
 }
 #endif

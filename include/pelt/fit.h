@@ -558,6 +558,12 @@ typedef struct pelt_fit_options {
    checks every number, every choice, and that nothing is set that is not used. pelt_fit does it too. */
 PELT_API pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error);
 
+/* Sets an option by the name of its field and a text, as people write them, after method, blend and corrective have been
+   set: ("method", "kernel"), ("per_vertex", "20"), ("rbf", "gaussian"), ("plain_normals", "1"). "0" stands for none also
+   where a field of 0 is the default (smooth, ridge, normal_scale, fade). Lists are set in the struct. */
+PELT_API pelt_result pelt_fit_options_set(pelt_fit_options *options, const char *name, const char *text,
+                                          pelt_error *error);
+
 /* 1 when the blend or the corrective uses the option of this name, such as "per_vertex". */
 PELT_API int pelt_option_used(const char *option, pelt_blend blend, pelt_corrective_kind corrective);
 

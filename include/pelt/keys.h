@@ -241,6 +241,15 @@ PELT_API pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *c
 /* The weight of the reconstruction for a misfit e: 1 up to e_min, 0 from e_max, linear between. */
 PELT_API float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e);
 
+/* -- For other languages, as in pelt.h ----------------------------------------------------------------------------- */
+
+PELT_API size_t pelt_sizeof_keys(void);
+PELT_API uint32_t pelt_keys_point_count(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_component_count(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_block_count(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_key_count(const pelt_keys *keys);
+PELT_API const uint32_t *pelt_keys_key_points(const pelt_keys *keys);
+
 #ifdef __cplusplus
 }
 #endif

@@ -368,6 +368,27 @@ PELT_API void pelt_reorder_attribute(const pelt_skin *skin, pelt_stream from, si
 /* Bytes of a buffer of tangents, a multiple of 64: 4 floats for each of block_count * 16 slots. */
 PELT_API size_t pelt_tangents_size(const pelt_skin *skin);
 
+/* -- For other languages -------------------------------------------------------------------------------------------
+
+   A binding needs no layout of a struct: here is the size of a pelt_skin, which the caller provides, and what is in it.
+   Joints and controls beyond the last one are NULL, 0 or -1. What is passed by value or as arrays is simple: a
+   pelt_transform is ten floats, a pelt_range two uint32_t. bind.h has the same of fit.h. */
+
+PELT_API size_t pelt_sizeof_skin(void);
+PELT_API uint32_t pelt_skin_vertex_count(const pelt_skin *skin);
+PELT_API uint32_t pelt_skin_block_count(const pelt_skin *skin);
+PELT_API const uint32_t *pelt_skin_vertex_slots(const pelt_skin *skin);
+PELT_API uint32_t pelt_skin_joint_count(const pelt_skin *skin);
+PELT_API const char *pelt_skin_joint_name(const pelt_skin *skin, uint32_t joint);
+PELT_API int32_t pelt_skin_joint_parent(const pelt_skin *skin, uint32_t joint);
+PELT_API const pelt_transform *pelt_skin_joint_rest(const pelt_skin *skin, uint32_t joint);
+PELT_API uint32_t pelt_skin_control_count(const pelt_skin *skin);
+PELT_API const char *pelt_skin_control_name(const pelt_skin *skin, uint32_t control);
+PELT_API float pelt_skin_control_rest(const pelt_skin *skin, uint32_t control);
+PELT_API int pelt_skin_has_corrective(const pelt_skin *skin); /* as pelt_has_corrective */
+PELT_API int pelt_skin_has_tangents(const pelt_skin *skin);
+PELT_API const char *pelt_skin_about(const pelt_skin *skin);
+
 #ifdef __cplusplus
 }
 #endif

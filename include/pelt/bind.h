@@ -1,0 +1,97 @@
+/* bind.h: pelt for other languages. Part of `libpelt-fit`.
+
+   Everything that fit.h has in structs, by functions: a binding loads the shared library and needs no layout of a struct,
+   but that pelt_transform is ten floats and that pelt_examples, which is passed by value, is a size_t and a pointer. In
+   Python, after restype and argtypes have been set:
+
+       error = create_string_buffer(lib.pelt_sizeof_error())
+       body = lib.pelt_bundle_read(b"body.glb", error)
+       train = c_void_p(lib.pelt_bundle_clip(body, b"train", 1, error))           # PELT_NEED_POSITIONS
+       options = create_string_buffer(lib.pelt_sizeof_fit_options())              # zeros: the defaults
+       lib.pelt_fit_options_set(options, b"method", b"kernel", error)
+       report = create_string_buffer(lib.pelt_sizeof_fit_report())
+       examples = lib.pelt_bundle_examples(body, byref(train), 1)
+       skin = lib.pelt_fit(body, examples, options, report, error) or sys.exit(lib.pelt_error_text(error))
+       print(lib.pelt_measure_number(lib.pelt_fit_report_holdout(report), b"rel_err"))
+
+   Pointers that these functions return belong to what they were asked of. What lies beyond the last of a list is NULL or 0;
+   so is all that is asked of NULL. pelt.h and error.h have the same for skins and errors. */
+
+#ifndef PELT_BIND_H
+#define PELT_BIND_H
+
+#include <pelt/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- Characters and clips ------------------------------------------------------------------------------------------- */
+
+PELT_API uint32_t pelt_bundle_vertex_count(const pelt_bundle *bundle);
+PELT_API uint32_t pelt_bundle_triangle_count(const pelt_bundle *bundle);
+PELT_API const float *pelt_bundle_positions(const pelt_bundle *bundle);    /* [vertex_count][3] at rest */
+PELT_API const uint32_t *pelt_bundle_triangles(const pelt_bundle *bundle); /* [triangle_count][3] */
+PELT_API double pelt_bundle_diagonal(const pelt_bundle *bundle);
+PELT_API uint32_t pelt_bundle_joint_count(const pelt_bundle *bundle);
+PELT_API const char *pelt_bundle_joint_name(const pelt_bundle *bundle, uint32_t joint);
+PELT_API int32_t pelt_bundle_joint_parent(const pelt_bundle *bundle, uint32_t joint); /* -1: a root */
+PELT_API const pelt_transform *pelt_bundle_rest_pose(const pelt_bundle *bundle);      /* [joint_count] */
+PELT_API uint32_t pelt_bundle_control_count(const pelt_bundle *bundle);
+PELT_API const char *pelt_bundle_control_name(const pelt_bundle *bundle, uint32_t control);
+PELT_API uint32_t pelt_bundle_clip_count(const pelt_bundle *bundle);
+PELT_API const pelt_clip *pelt_bundle_clip_at(const pelt_bundle *bundle, uint32_t clip);
+
+PELT_API const char *pelt_clip_name(const pelt_clip *clip);
+PELT_API uint32_t pelt_clip_frame_count(const pelt_clip *clip);
+PELT_API const float *pelt_clip_times(const pelt_clip *clip);     /* [frame_count] */
+PELT_API const float *pelt_clip_positions(const pelt_clip *clip); /* [frame_count][vertex_count][3]; NULL: not loaded */
+/* A frame of one of the bundle's clips: the pose [joint_count], and the controls [control_count], which may be NULL. */
+PELT_API void pelt_bundle_pose(const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame, pelt_transform *locals,
+                               float *controls);
+
+/* pelt_bundle_new with what most characters have; pelt_character says what each of them is. */
+PELT_API pelt_bundle *pelt_bundle_of_arrays(const char *name, uint32_t vertex_count, const float *positions,
+                                            uint32_t triangle_count, const uint32_t *triangles, uint32_t joint_count,
+                                            const char *const *joint_names, const int32_t *parents,
+                                            const pelt_transform *rest, uint32_t influences_per_vertex,
+                                            const uint32_t *joints, const float *weights, pelt_error *error);
+/* pelt_bundle_add_clip likewise. */
+PELT_API const pelt_clip *pelt_bundle_add_frames(pelt_bundle *bundle, const char *name, uint32_t frame_count,
+                                                 const pelt_transform *poses, const float *positions,
+                                                 pelt_error *error);
+
+/* -- What was found wrong: notes of a reader, findings of a report --------------------------------------------------- */
+
+PELT_API const pelt_findings *pelt_bundle_notes(const pelt_bundle *bundle);
+PELT_API const pelt_findings *pelt_fit_report_findings(const pelt_fit_report *report);
+PELT_API size_t pelt_finding_count(const pelt_findings *findings);
+PELT_API pelt_severity pelt_finding_severity(const pelt_findings *findings, size_t finding);
+PELT_API const char *pelt_finding_what(const pelt_findings *findings, size_t finding);
+PELT_API const char *pelt_finding_text(const pelt_findings *findings, size_t finding);
+
+/* -- Fits and measures: pelt_fit_options_set (fit.h) takes options by name ------------------------------------------- */
+
+PELT_API size_t pelt_sizeof_fit_options(void);
+PELT_API size_t pelt_sizeof_fit_report(void);
+PELT_API const pelt_measure *pelt_fit_report_train(const pelt_fit_report *report);
+PELT_API const pelt_measure *pelt_fit_report_holdout(const pelt_fit_report *report); /* NULL: none */
+
+/* A number of a measure by the name of its field in fit.h, such as "rel_err" or "worst_vertex"; NAN for other names. */
+PELT_API double pelt_measure_number(const pelt_measure *measure, const char *name);
+/* An array by its name, "frame_rms", "frame_max", "vertex_rms" or "vertex_rough"; NULL for others. */
+PELT_API const float *pelt_measure_array(const pelt_measure *measure, const char *name, size_t *count);
+
+PELT_API const void *pelt_bytes_data(const pelt_bytes *bytes); /* aligned for pelt_open */
+PELT_API size_t pelt_bytes_size(const pelt_bytes *bytes);
+
+/* -- Export ---------------------------------------------------------------------------------------------------------- */
+
+/* pelt_export with the defaults. */
+PELT_API pelt_result pelt_export_clips(const pelt_skin *skin, pelt_bundle *bundle, const pelt_clip *const *clips,
+                                       size_t clip_count, const char *path, pelt_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
