@@ -1,10 +1,10 @@
-/* camera.c: where the eye stands, and where a point is in the picture.
+/* camera.c: the position of the eye, and the projection of points.
 
-   The camera is a long lens: with z the depth of a point before the eye, the point is in the picture at
+   The camera is a long lens: with z the depth of a point in front of the eye, the point projects to
 
        x = width / 2 + focal (p - eye) . right / z,      y = height / 2 - focal (p - eye) . up / z,
 
-   and focal is such that the sphere of the view just touches the shorter side: the cone of the sphere has the half
+   and focal is chosen so that the view's sphere just touches the shorter side: the cone of the sphere has the half
    angle asin(radius / distance). */
 
 #include "report/raster.h"
@@ -12,8 +12,8 @@
 #include <math.h>
 
 static const double DEGREE = 3.14159265358979323846 / 180;
-static const double LENS = 20;     /* degrees, when the view names no distance */
-static const double MARGIN = 1.03; /* around what is framed */
+static const double LENS = 20;     /* degrees, if the view sets no distance */
+static const double MARGIN = 1.03; /* around the framed points */
 
 static bool finite3(const float *p) { return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]); }
 
@@ -74,11 +74,11 @@ bool pelt_view_project(const pelt_view *view, uint32_t width, uint32_t height, c
 }
 
 void pelt_view_tighten(pelt_view *view, const float *positions, uint32_t vertex_count, double *aspect) {
-    const double widest = 1.8; /* of the sides of the picture */
+    const double widest = 1.8; /* aspect ratio of the picture */
     double half[2] = {0, 0};
     view->distance = pelt_view_distance(view);
     *aspect = 1;
-    for (int round = 0; round < 3; round++) { /* moving the eye sideways turns what it sees a little */
+    for (int round = 0; round < 3; round++) { /* moving the eye sideways changes the perspective slightly */
         camera c;
         double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, at[3];
         if (!camera_make(view, 2, 2, &c)) return;

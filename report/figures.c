@@ -1,6 +1,6 @@
-/* figures.c: sections of pictures: shown frames, where methods differ (Rhee et al. 2006, figure 1), methods side by side in
-   many poses (figures 5 and 6), and what is wrong over all frames. All are rows of figures: a caption above one picture or
-   two. */
+/* figures.c: sections of pictures: shown frames, where methods differ (Rhee et al. 2006, figure 1), methods side by
+   side in many poses (figures 5 and 6), and errors over all frames. All are rows of figures: a caption above one or two
+   pictures. */
 
 #include "report/page.h"
 #include <math.h>
@@ -17,7 +17,7 @@ void put_row_name(text *out, const pelt_report_page *page, size_t row) {
     for (size_t i = 0; i < page->row_count; i++) shared |= i != row && same(page->rows[i].method, r->method);
     text_escape(out, r->method ? r->method : "unnamed");
     if (!shared) return;
-    /* As `pelt compare --methods` has it: METHOD/BLEND/CORRECTIVE, the last only where it sets two rows apart. */
+    /* Like `pelt compare --methods`: METHOD/BLEND/CORRECTIVE, the last only if it distinguishes two rows. */
     text_put(out, "/");
     text_escape(out, r->blend ? r->blend : "–");
     bool same_blend = false;
@@ -35,7 +35,7 @@ void put_picture_mark(text *out, size_t index) {
         text_format(out, "%zu", index + 1);
 }
 
-/* Mark, clip, number and reason of a shown frame. */
+/* Mark, clip, number and reason for showing a frame. */
 static void put_frame_title(text *out, const pelt_report_page *page, size_t index) {
     const pelt_report_picture *shown = &page->pictures[index];
     text_put(out, "<h3><span class=\"letterbox\">");
@@ -75,7 +75,7 @@ static void open_row(text *out, const char *kind, size_t columns, double cell) {
     text_format(out, "<div class=\"strip row%s\" style=\"--n:%zu;--cell:%.0fpx\">\n", kind, columns, cell);
 }
 
-/* The pictures of a figure, below the caption that was put, and its end. */
+/* The pictures of a figure, below its caption, and its end. */
 static void put_pictures(text *out, const picture *above, const char *what, const picture *below,
                          const char *what_below) {
     text_put(out, "</figcaption><div>");
@@ -89,7 +89,7 @@ static void put_pictures(text *out, const picture *above, const char *what, cons
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
 
-/* The colours of errors, along a gradient's direction. */
+/* The colours of errors, along a gradient. */
 static void put_ramp(text *out, const char *direction) {
     text_format(out, "<span class=\"ramp\" style=\"background:linear-gradient(%s", direction);
     for (int k = 0; k <= 12; k++) {
@@ -110,7 +110,7 @@ static void put_scale_tick(text *out, const pelt_report_page *page, double error
     text_put(out, "</span>");
 }
 
-/* The colour scale, in the place that an error picture of the truth would have. */
+/* The colour scale, where an error picture of the truth would be. */
 static void put_scale(text *out, const pelt_report_page *page, const strip *s) {
     text_format(out, "<div class=\"scale\" style=\"aspect-ratio:%u/%u\">", s->truth.width, s->truth.height);
     put_ramp(out, "0deg");
@@ -120,7 +120,7 @@ static void put_scale(text *out, const pelt_report_page *page, const strip *s) {
     text_put(out, "</span></div>");
 }
 
-/* How wrong a model is as a whole, in parts of the size. */
+/* The total error of a model, relative to the size. */
 static void put_errors(text *out, const pelt_mesh *mesh, const float *model, const float *truth) {
     double sum = 0, most = 0;
     for (size_t v = 0; v < mesh->vertex_count; v++) {
@@ -164,9 +164,9 @@ void put_frames(text *out, const pelt_report_page *page, const gallery *g, const
     text_format(out, "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s", title, note);
     text_put(
         out,
-        " Above: the mesh. Below: how far each vertex is from the truth. All pictures of a row have one camera and "
-        "one colour scale: full colour is the error that 99&#8239;% of the vertices stay under in the middle one "
-        "of the methods, and all beyond. RMS and max are parts of the size.</p>\n");
+        " Above: the mesh. Below: how far each vertex is from the truth. All pictures of a row share one camera and "
+        "colour scale: full colour is the error that 99&#8239;% of the vertices of the median method stay under, and "
+        "anything beyond. RMS and max are relative to the size.</p>\n");
     for (size_t i = 0; i < page->picture_count; i++) {
         if (!g->frames[i].used) continue;
         put_frame_title(out, page, i);
@@ -201,9 +201,8 @@ void put_differences(text *out, const pelt_report_page *page, const gallery *g) 
     if (!gallery_pair_count(page) || !page->picture_count || !g->differences[0].used) return;
     text_put(out,
              "<section>\n<h2>Where methods differ</h2>\n<p class=\"muted\">How far each vertex of the second method is "
-             "from that of the first, in the frames above and from the same place. Truth has no part in it. Each pair "
-             "has a colour "
-             "scale of its own.</p>\n");
+             "from that of the first, in the frames above and from the same viewpoint, whatever the truth. Each pair "
+             "has its own colour scale.</p>\n");
     for (size_t i = 0; i < page->picture_count; i++) {
         if (!g->differences[i].used) continue;
         put_frame_title(out, page, i);
@@ -242,8 +241,8 @@ void put_poses(text *out, const pelt_report_page *page, const gallery *g) {
     if (!page->pose_count) return;
     text_put(
         out,
-        "<section>\n<h2>Poses</h2>\n<p class=\"muted\">Spread over the clips, all by one camera; errors in parts of "
-        "the size.</p>\n");
+        "<section>\n<h2>Poses</h2>\n<p class=\"muted\">Spread over the clips, all with one camera; errors relative "
+        "to the size.</p>\n");
     put_pose_row(out, page, g, page->row_count);
     for (size_t r = 0; r < page->row_count; r++) put_pose_row(out, page, g, r);
     text_put(out, "</section>\n");
@@ -259,11 +258,11 @@ void put_rest(text *out, const pelt_report_page *page, const strip sides[REST_SI
     if (!drawn) return;
     text_format(out,
                 "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s, over all %s frames, on the rest pose, from the front "
-                "and from behind. Each method has a colour scale of its own, up to the error that 99&#8239;%% of the "
+                "and from behind. Each method has its own colour scale, up to the error that 99&#8239;%% of the "
                 "vertices stay under.</p>\n<div class=\"flat\"><span>0</span>",
                 title, what, page->test_count ? "held-out" : "training");
     put_ramp(out, "90deg");
-    text_put(out, "<span>as told above each</span></div>\n");
+    text_put(out, "<span>as stated above each</span></div>\n");
     open_row(out, " brief rest", drawn, 373);
     for (size_t r = 0; r < page->row_count; r++) {
         if (!front[r].png.bytes || !back[r].png.bytes) continue;

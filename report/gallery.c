@@ -1,13 +1,14 @@
-/* gallery.c: what the pictures of a report show, and from where.
+/* gallery.c: the contents and cameras of a report's pictures.
 
    Each chosen frame is a strip: the truth, then every method's model and its errors, all with one camera and one colour
-   scale. Full colour is what 99 of 100 vertices of the middle method stay under, so that one bad method does not leave the
-   others without colour. The camera is the one of eight around the character that shows most squared error, a little above the
-   horizon. Where few vertices hold the error, a close-up of the worst one follows, with a camera of its own. More strips
-   show how far methods are from one another, poses side by side, and the error of each vertex over all frames, and how
-   rough it is there, on the rest pose, from the front and from behind; there each method has a scale of its own, because the question is where and not how much.
+   scale. Full colour is the error that 99% of the vertices of the median method stay under, so that one bad method does
+   not leave the others without colour. The camera is the one of eight around the character that shows most squared
+   error, slightly above the horizon. If the error is concentrated on few vertices, a close-up of the worst one follows,
+   with a separate camera. More strips show how far methods are apart, poses side by side, and the error and roughness
+   of each vertex over all frames, on the rest pose, from the front and from behind; there each method has its own
+   scale, because the question is where and not how much.
 
-   First everything is planned, then all pictures are drawn on all threads. */
+   Everything is planned first, then all pictures are drawn in parallel. */
 
 #include "report/page.h"
 #include "rig/sort.h"
@@ -22,7 +23,7 @@ static const double ELEVATION = 12;
 typedef struct plan {
     const pelt_report_page *page;
     gallery *gallery;
-    bool alone; /* for one picture without a scale beside it: full colour is the largest error */
+    bool alone; /* for one picture without a scale next to it: full colour is the largest error */
     uint32_t size;
 } plan;
 
@@ -52,7 +53,7 @@ static void errors_to_heat(float *errors, uint32_t count, double full_heat) {
     for (size_t v = 0; errors && v < count; v++) errors[v] = full_heat > 0 ? (float)(errors[v] / full_heat) : 0;
 }
 
-/* The error that 99 of 100 vertices stay under; where so few are wrong that it is none, the largest. */
+/* The error that 99% of the vertices stay under; or the largest, if so few are wrong that it is 0. */
 static double usual_largest(plan *p, const float *errors, uint32_t count) {
     uint32_t where = 0;
     float *sorted = errors ? pelt_alloc(p->gallery->arena, count, sizeof *sorted) : NULL;
@@ -62,7 +63,7 @@ static double usual_largest(plan *p, const float *errors, uint32_t count) {
     return usual > 0 ? usual : largest(errors, count, &where);
 }
 
-/* Of the methods that are wrong at all, the middle one; between two, their geometric mean. */
+/* The median over the methods with any error; between two, their geometric mean. */
 static double middle_scale(plan *p, float *const *errors, uint32_t count) {
     double *scales = pelt_alloc(p->gallery->arena, p->page->row_count + 1, sizeof *scales);
     size_t found = 0;
@@ -74,7 +75,7 @@ static double middle_scale(plan *p, float *const *errors, uint32_t count) {
     return found ? sqrt(scales[(found - 1) / 2] * scales[found / 2]) : 0;
 }
 
-/* Sum over the methods of the squared heat of each vertex: what a camera should show. */
+/* The sum over the methods of each vertex's squared heat: what a camera should show. */
 static float *interest(plan *p, float *const *heats) {
     uint32_t n = p->page->mesh->vertex_count;
     float *sum = pelt_alloc(p->gallery->arena, n, sizeof *sum);
@@ -90,7 +91,7 @@ static void turn_view(const plan *p, pelt_view *view, const float *positions, co
         pelt_arena_fail(p->gallery->arena); /* ends the stage */
 }
 
-/* A square around the worst vertex, wide enough for the errors near it; not used when the error is everywhere. */
+/* A square around the worst vertex, wide enough for the errors near it; not used if the error is everywhere. */
 static bool closeup_view(const plan *p, const float *truth, const float *heat, uint32_t worst, const pelt_view *wide,
                          pelt_view *view) {
     uint32_t n = p->page->mesh->vertex_count, strong = 0;
@@ -187,8 +188,8 @@ size_t gallery_pair_count(const pelt_report_page *page) {
     return page->row_count > MOST_PAIRED ? 0 : page->row_count * (page->row_count - 1) / 2;
 }
 
-/* On the second mesh of each pair, by the camera of the frame. Each has a scale of its own: two methods that hardly differ
-   stand beside two that do. */
+/* On the second mesh of each pair, with the frame's camera. Each has its own scale: pairs that hardly differ appear
+   next to pairs that do. */
 static void plan_differences(plan *p, size_t index) {
     const pelt_report_page *page = p->page;
     const strip *frame = &p->gallery->frames[index];
@@ -210,7 +211,7 @@ static void plan_differences(plan *p, size_t index) {
         }
 }
 
-/* Views of the poses from one side and in one scale, so that they can be compared; just wide and high enough for all. */
+/* Views of the poses from one side and at one scale, so that they can be compared; just large enough for all. */
 static void pose_views(const plan *p, pelt_view *views, double *aspect) {
     const pelt_report_page *page = p->page;
     double azimuth =
@@ -317,7 +318,7 @@ typedef struct batch {
     picture **pictures;
 } batch;
 
-/* A picture that cannot be drawn has no PNG; draw_all sees that. */
+/* A picture that cannot be drawn has no PNG; draw_all checks that. */
 static void draw_one(void *user, size_t i, pelt_arena *scratch) {
     (void)scratch;
     const batch *b = user;
@@ -327,7 +328,7 @@ static void draw_one(void *user, size_t i, pelt_arena *scratch) {
 }
 
 static pelt_result draw_all(const plan *p, pelt_error *error) {
-    enum { BATCH = 16 }; /* progress is told between batches, by one thread */
+    enum { BATCH = 16 }; /* progress is reported between batches, by one thread */
     size_t total = p->gallery->picture_count;
     for (size_t first = 0; first < total; first += BATCH) {
         if (pelt_should_stop(&p->page->progress, "pictures", (double)first / (double)total))

@@ -115,7 +115,7 @@ static void put_cell(text *out, const char *kind, double value, void (*put)(text
     text_put(out, "</td>");
 }
 
-/* A length and its share of the character's size; the bar compares the length with the largest of its column. */
+/* A length, relative to the character's size; the bar compares it with the largest in its column. */
 static void put_length(text *out, const char *kind, double length, double fraction, double bar_full) {
     text_format(out, "<td%s>", kind);
     text_number(out, length);
@@ -125,7 +125,7 @@ static void put_length(text *out, const char *kind, double length, double fracti
     put_cell(out, "", fraction, text_percent);
 }
 
-/* A dash where the plain blend is exact. */
+/* A dash if the plain blend is exact. */
 static void put_relative(text *out, const pelt_measure *m, double value) {
     put_cell(out, "", m && pelt_measure_is_relative(m) ? value : NAN, text_number);
 }
@@ -165,15 +165,15 @@ static void put_table_row(text *out, const pelt_report_page *page, size_t row, b
     text_put(out, "</tr>\n");
 }
 
-/* Roughness is a figure of this mesh. */
+/* Roughness depends on the mesh. */
 static void put_resolution(text *out, const pelt_report_page *page) {
     const pelt_measure *m = page->row_count ? row_measure(page, 0) : NULL;
     if (!m || !m->point_count) return;
-    text_put(out, " Roughness is that of a mesh of ");
+    text_put(out, " Roughness depends on the mesh, here ");
     text_count(out, m->point_count);
     text_put(out, " points with edges of ");
     text_rough_percent(out, page->mesh->diagonal > 0 ? m->mean_edge / page->mesh->diagonal : 0);
-    text_put(out, " of the size: meshes of other sizes do not compare.");
+    text_put(out, " of the size: do not compare it between meshes.");
 }
 
 static void put_table(text *out, const pelt_report_page *page) {

@@ -1,4 +1,4 @@
-/* joints.c: what EigenSkin found, as in the figures of its paper: joint supports (figure 3), eigendisplacements with
+/* joints.c: EigenSkin's results, as in the figures of its paper: joint supports (figure 3), eigendisplacements with
    their singular values, x y z shown as red green blue (figure 5), and the error against their number (figure 7). */
 
 #include "report/page.h"
@@ -7,7 +7,7 @@
 
 enum { SIZE = 260 };
 
-/* A square around the support, from where most of it is seen. */
+/* A square around the support, from where most of it is visible. */
 static pelt_view view_support(const pelt_mesh *mesh, const float *support) {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, size = 0;
     for (size_t v = 0; v < mesh->vertex_count; v++)
@@ -23,12 +23,12 @@ static pelt_view view_support(const pelt_mesh *mesh, const float *support) {
     return view;
 }
 
-/* Middle grey is no displacement; the largest component of any vertex reaches the end of its channel. */
+/* Middle grey is no displacement; the largest component of any vertex saturates its channel. */
 static void shape_colors(const float *shape, uint32_t count, float *colors) {
     float most = 0;
     for (size_t i = 0; i < 3 * (size_t)count; i++) most = fmaxf(most, fabsf(shape[i]));
     for (size_t i = 0; i < 3 * (size_t)count; i++)
-        colors[i] = most > 0 ? 0.22f * powf(4, shape[i] / most) : 0.22f; /* equal steps to the eye */
+        colors[i] = most > 0 ? 0.22f * powf(4, shape[i] / most) : 0.22f; /* perceptually equal steps */
 }
 
 static void put_shot(text *out, const pelt_mesh *mesh, const pelt_view *view, pelt_look look, const char *what) {
@@ -87,11 +87,12 @@ void put_joints(text *out, const pelt_report_page *page) {
     if (!study || !study->joint_count) return;
     float *colors = malloc((3 * (size_t)page->mesh->vertex_count + 1) * sizeof *colors);
     if (!colors) out->failed = true;
-    text_put(out,
-             "<section>\n<h2>EigenSkin: supports and eigendisplacements</h2>\n<p class=\"muted\">The joints that "
-             "displace the skin most. Support: where a joint's own motion displaces the skin by more than 4% of "
-             "the most. Eigendisplacements: x, y, z as red, green, blue; grey is none. The curves: what is left of "
-             "the displacements in a joint's examples, against the number of eigendisplacements.</p>\n");
+    text_put(
+        out,
+        "<section>\n<h2>EigenSkin: supports and eigendisplacements</h2>\n<p class=\"muted\">The joints that "
+        "displace the skin most. Support: where a joint's own motion displaces the skin by more than 4% of "
+        "the maximum. Eigendisplacements: x, y, z as red, green, blue; grey is none. The curves: the remaining error "
+        "in a joint's examples, against the number of eigendisplacements.</p>\n");
     put_curves(out, study);
     for (size_t j = 0; j < study->joint_count && colors; j++) put_joint(out, page->mesh, &study->joints[j], colors);
     text_put(out, "</section>\n");

@@ -1,6 +1,6 @@
-/* keys_page.c: the page of `pelt keys measure`: the keys on the mesh, frames in truth, from the keys alone and with the
-   soft cache (Meyer & Anderson, figures 1 and 4), error against number of keys, and along the clip the error, the misfit,
-   and which frames were trusted. */
+/* keys_page.c: the page of `pelt keys measure`: the keys on the mesh, true frames next to those from the keys alone and
+   with the soft cache (Meyer & Anderson, figures 1 and 4), error against number of keys, and along the clip the error,
+   the misfit, and the trusted frames. */
 
 #include "report/page.h"
 #include <math.h>
@@ -32,7 +32,7 @@ static pelt_image *draw_keys(const pelt_keys_page *page, double azimuth) {
         if (v >= mesh->vertex_count) continue;
         const float *n = mesh->normals + 3 * v;
         double at[2], facing = n[0] * towards[0] + n[1] * towards[1] + n[2] * towards[2];
-        if (facing < 0.05) continue; /* on the other side */
+        if (facing < 0.05) continue; /* facing away */
         if (!pelt_view_project(&pic.view, PICTURE, PICTURE, mesh->positions + 3 * v, at)) continue;
         dot(image, at, 4.5, white);
         dot(image, at, 3.2, ink);
@@ -40,7 +40,7 @@ static pelt_image *draw_keys(const pelt_keys_page *page, double azimuth) {
     return image;
 }
 
-/* The keys, and frames: the two ways of a frame are shown as two methods are. */
+/* The keys, and frames: keys alone and soft cache are shown like two methods. */
 static pelt_result put_meshes(text *out, const pelt_keys_page *keys, pelt_error *error) {
     static const double angles[] = {0, 40, -75};
     gallery g;
@@ -96,7 +96,7 @@ static double value_error(const pelt_keys_frame *f) { return 100 * f->error; }
 static double value_final(const pelt_keys_frame *f) { return 100 * f->final; }
 static double value_e(const pelt_keys_frame *f) { return f->e; }
 
-/* Long clips are drawn by the largest value of neighbouring frames; what is higher than the plot runs along its top. */
+/* Long clips are drawn by the largest value of neighbouring frames; values beyond the plot are clipped to its top. */
 static void put_line(text *out, const pelt_keys_measure *m, frame_value *value, const axis *left, size_t number) {
     uint32_t stride = (m->frame_count + MOST_COLUMNS - 1) / MOST_COLUMNS;
     bool pen_down = false;

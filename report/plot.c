@@ -1,7 +1,7 @@
-/* plot.c: plots, as SVG: axes and lines; and the error of every frame: two panels (largest error above, RMS below), one line
-   per method, the held-out clips side by side. Where methods differ by more than ten times the errors are on a logarithmic
-   axis, or the better ones would all lie on the ground. Colours come from the style sheet of the page, so that light and dark
-   both read. */
+/* plot.c: plots, as SVG: axes and lines; and the error of every frame: two panels (largest error above, RMS below), one
+   line per method, the held-out clips side by side. If methods differ by more than a factor of ten, the errors are on a
+   logarithmic axis, or the better ones would all be at the bottom. Colours come from the page's style sheet, so that
+   both light and dark are readable. */
 
 #include "report/page.h"
 #include <math.h>
@@ -9,7 +9,7 @@
 
 /* -- Axes and lines ------------------------------------------------------------------------------------------------ */
 
-/* A step of 1, 2 or 5 times a power of ten that divides the range into about `count`. */
+/* A step of 1, 2 or 5 times a power of ten that divides the range into about `count` parts. */
 static double nice_step(double range, double count) {
     double power = pow(10, floor(log10(range / count))), part = range / count / power;
     return power * (part > 5 ? 10 : part > 2 ? 5 : part > 1 ? 2 : 1);
@@ -26,7 +26,7 @@ double axis_y(const axis *a, double value) {
     return a->ground - height * PLOT_PANEL;
 }
 
-/* A line across, with its value left and its share of the whole right. */
+/* A grid line, with its value on the left and its fraction of the whole on the right. */
 static void put_grid_line(text *out, const axis *a, double value, bool base, bool told) {
     double y = axis_y(a, value);
     int decimals = (int)fmax(0, -floor(log10(a->step) + 1e-9)); /* as many as the step has */
@@ -44,7 +44,7 @@ static void put_grid_line(text *out, const axis *a, double value, bool base, boo
                     y + 4, 100 * value / a->whole);
 }
 
-/* 1, 2 and 5 of every decade; over many decades only their beginnings have room for numbers. */
+/* 1, 2 and 5 of every decade; with many decades only the first have room for numbers. */
 static void put_decades(text *out, const axis *a) {
     static const int steps[] = {1, 2, 5};
     bool wide = log10(a->top / a->least) > 2.2;
@@ -126,7 +126,7 @@ static uint32_t clip_frames(const plot *p, size_t clip) {
     return frames;
 }
 
-/* The least and the most of the values that are there; least 0: there are none above 0. */
+/* The smallest and largest of the known values; least 0: none above 0. */
 typedef struct range {
     double least, most;
 } range;
@@ -148,7 +148,7 @@ static range range_of(const plot *p, quantity q) {
     return all;
 }
 
-/* Whether the methods as a whole differ by more than ten times. */
+/* Whether the methods as a whole differ by more than a factor of ten. */
 static bool far_apart(const plot *p) {
     range methods = {0, 0};
     for (size_t r = 0; r < p->page->row_count; r++) {
@@ -192,7 +192,7 @@ static double frame_x(const plot *p, size_t clip, double frame) {
 
 /* -- Marks --------------------------------------------------------------------------------------------------------- */
 
-/* A name, cut where it would run into the next clip's. */
+/* A name, truncated where it would overlap the next clip's. */
 static void put_fitting(text *out, const char *name, double width) {
     char cut[64];
     size_t most = (size_t)fmin(fmax(width / 7.5, 1), sizeof cut - 8), length = name ? strlen(name) : 0;
@@ -223,7 +223,7 @@ static void put_clip(text *out, const plot *p, size_t clip) {
 
 /* -- Lines --------------------------------------------------------------------------------------------------------- */
 
-/* The value shown for frames first to last - 1 of a long clip: the largest, or the root of the mean square. */
+/* The value shown for frames first to last - 1 of a long clip: the largest, or the root mean square. */
 static double summary_value(const float *values, uint32_t first, uint32_t last, quantity q) {
     double most = 0, square = 0;
     for (uint32_t f = first; f < last; f++) {

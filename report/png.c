@@ -33,7 +33,7 @@ static void fail(png_structp png, png_const_charp text) {
     png_longjmp(png, 1);
 }
 
-/* In a function of its own, because locals that change after setjmp are lost: *out is not a local here. */
+/* A separate function, because locals that change after setjmp are lost: *out is not a local here. */
 static bool encode(const pelt_image *image, buffer *out) {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, fail, keep_quiet);
     png_infop info = png ? png_create_info_struct(png) : NULL;

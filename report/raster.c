@@ -1,12 +1,11 @@
-/* raster.c: which triangle is seen where.
+/* raster.c: which triangle is visible where.
 
-   With z the depth of a point before the eye, 1/z is affine over the picture of a triangle, so the depth buffer holds
-   1/z, and an attribute a of the corners is sum(b a / z) / sum(b / z), with b the barycentric coordinates in the
-   picture.
+   With z the depth of a point in front of the eye, 1/z is affine over a projected triangle, so the depth buffer stores
+   1/z, and an attribute a of the corners is sum(b a / z) / sum(b / z), with b the screen-space barycentric coordinates.
 
-   A pixel has 16 samples, on a grid that is turned so that no two share a row or a column: an edge of any slope gets
-   16 steps. Samples of a pixel that see the same triangle are shaded once, at their mean. The picture is made in bands
-   of rows, so that memory stays small. */
+   A pixel has 16 samples, on a rotated grid in which no two share a row or a column: an edge of any slope gets 16
+   steps. Samples of a pixel that see the same triangle are shaded once, at their mean. The picture is rendered in bands
+   of rows to save memory. */
 
 #include "report/raster.h"
 #include "rig/maths.h"
@@ -55,7 +54,7 @@ static bool outline_make(const scene *s, uint32_t triangle, outline *out) {
     double area = ((double)p[1][0] - p[0][0]) * ((double)p[2][1] - p[0][1]) -
                   ((double)p[1][1] - p[0][1]) * ((double)p[2][0] - p[0][0]);
     if (area == 0 || !isfinite(1 / area)) return false;
-    out->front = area < 0; /* y runs down in the picture, which turns counter-clockwise into clockwise */
+    out->front = area < 0; /* y points down in the picture, which turns counter-clockwise into clockwise */
     for (int k = 0; k < 3; k++) {
         const float *a = p[(k + 1) % 3], *b = p[(k + 2) % 3];
         out->dx[k] = -((double)b[1] - a[1]) / area;
@@ -103,10 +102,10 @@ surface scene_surface(const scene *s, uint32_t triangle, double x, double y) {
 
 /* -- Depth buffer ---------------------------------------------------------------------------------------------------*/
 
-/* Some rows of the picture; samples of a pixel lie together. */
+/* Some rows of the picture; the samples of a pixel are contiguous. */
 typedef struct band {
     uint32_t width, first_row, row_count, sample_count;
-    double x[SAMPLES], y[SAMPLES]; /* places of the samples in their pixel */
+    double x[SAMPLES], y[SAMPLES]; /* positions of the samples within their pixel */
     float *inverse_z;              /* [row_count][width][sample_count]; 0: nothing seen */
     uint32_t *seen;                /* the triangle plus 1, or 0 */
 } band;
@@ -116,7 +115,7 @@ static band band_new(pelt_arena *arena, uint32_t width, uint32_t row_count, uint
     size_t count = (size_t)width * row_count * sample_count;
     b.inverse_z = PELT_NEW(arena, count, float);
     b.seen = PELT_NEW(arena, count, uint32_t);
-    for (int i = 0; i < SAMPLES; i++) { /* a 4x4 grid, turned by atan(1/4) */
+    for (int i = 0; i < SAMPLES; i++) { /* a 4x4 grid, rotated by atan(1/4) */
         b.x[i] = sample_count == 1 ? 0.5 : (i % 4 + (i / 4 + 0.5) / 4) / 4;
         b.y[i] = sample_count == 1 ? 0.5 : (i / 4 + (3 - i % 4 + 0.5) / 4) / 4;
     }
@@ -171,7 +170,8 @@ static void band_draw(band *b, const scene *s, uint32_t first_row) {
 
 /* -- Pixels -------------------------------------------------------------------------------------------------------- */
 
-/* The colour of a pixel is the mean over its covered samples, its alpha their share: straight, as PNG wants it. */
+/* The colour of a pixel is the mean over its covered samples, its alpha their fraction: not premultiplied, as PNG
+   requires. */
 static void resolve_pixel(const band *b, const scene *s, uint32_t x, uint32_t y, float openness, uint8_t rgba[4]) {
     const uint32_t *seen = b->seen + ((size_t)(y - b->first_row) * b->width + x) * b->sample_count;
     float sum[3] = {0, 0, 0};
@@ -214,13 +214,13 @@ static bool indices_inside(const pelt_mesh *mesh) {
     return true;
 }
 
-/* A picture, or what a camera sees of some values: stages that take all their memory from the arena. */
+/* Draws a picture, or sums up some visible values: stages that take all memory from the arena. */
 typedef struct drawing {
     pelt_arena *arena;
     scene *scene;
     pelt_image *image;
     const float *values;
-    double seen; /* sum of the values in sight */
+    double seen; /* sum of the visible values */
 } drawing;
 
 static pelt_result draw_image(void *user, pelt_error *error) {
@@ -281,7 +281,8 @@ bool pelt_view_turn(pelt_view *view, const pelt_mesh *mesh, const float *positio
     pelt_view turned = *view;
     double best = -1;
     for (int k = 0; k < DIRECTIONS; k++) {
-        turned.azimuth = 22.5 + 360.0 / DIRECTIONS * k; /* never straight on: a little turned shows more of the form */
+        turned.azimuth = 22.5 + 360.0 / DIRECTIONS * k; /* never straight on: slightly rotated shows more of the
+                                                           shape */
         double front = 0.5 + 0.5 * cos(turned.azimuth * M_PI / 180);
         double shown = (0.8 + 0.2 * front) * pelt_view_visible(&turned, mesh, positions, values);
         if (isnan(shown)) return false;

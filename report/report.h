@@ -14,48 +14,48 @@ typedef struct pelt_image {
 /* A camera that frames a set of points; the same camera is used for all pictures of a row. */
 typedef struct pelt_view {
     double azimuth, elevation; /* degrees; 0, 0 looks along -z (the model's front, when it faces +z) with y up */
-    double center[3], radius;  /* of what should be in the picture: this sphere touches its shorter side */
+    double center[3], radius;  /* of what to show: this sphere touches the picture's shorter side */
     double distance; /* of the eye from the center; 0: as far as a lens of 20 degrees needs. A close-up keeps the
                         distance of the wide view, so that it looks the same, only larger */
 } pelt_view;
 
 pelt_view pelt_view_fit(const float *positions, uint32_t vertex_count, double azimuth, double elevation);
 
-/* The distance that is used: view->distance, or that of the lens. */
+/* The effective distance: view->distance, or that of the lens. */
 double pelt_view_distance(const pelt_view *view);
 
-/* Moves and narrows a view, without turning it, so that the points just fill a picture of aspect = width : height. */
+/* Moves and narrows a view, without rotating it, so that the points just fill a picture of aspect = width : height. */
 void pelt_view_tighten(pelt_view *view, const float *positions, uint32_t vertex_count, double *aspect);
 
-/* Where a point is in the picture, in pixels from the upper left corner; false when it is behind the eye. */
+/* Projects a point to pixels from the upper left corner; false when it is behind the eye. */
 bool pelt_view_project(const pelt_view *view, uint32_t width, uint32_t height, const float point[3], double pixel[2]);
 
 /* How much of the values (one per vertex) a view shows of a mesh with these positions: their sum over the pixels of a
-   small picture. NAN when memory is out. */
+   small picture. NAN when out of memory. */
 double pelt_view_visible(const pelt_view *view, const pelt_mesh *mesh, const float *positions, const float *values);
 
-/* Turns a view to where it shows most of the values, of eight directions; between equals, nearer to the front. False
-   when memory is out. */
+/* Rotates a view to the one of eight directions that shows most of the values; in a tie, the one closer to the front.
+   False when out of memory. */
 bool pelt_view_turn(pelt_view *view, const pelt_mesh *mesh, const float *positions, const float *values);
 
-/* A mesh as it is to be drawn. Zero: at rest, in clay. */
+/* How to draw a mesh. Zero: at rest, in clay. */
 typedef struct pelt_look {
     const float *positions; /* [vertex_count][3]; NULL: the mesh's own */
     const float *normals;   /* NULL: those of the surface, smooth where the mesh is */
-    const float *heat;      /* [vertex_count], 0 to 1: drawn in the colours of the heat map; or */
+    const float *heat;      /* [vertex_count], 0 to 1: drawn in the heat map's colours; or */
     const float *colors;    /* [vertex_count][3] linear RGB; or NULL: clay */
 } pelt_look;
 
-/* Draws a mesh, shaded, anti-aliased, on a transparent background. Inside faces are darker. Triangles with a corner that
-   is not finite or not before the eye are left out. */
+/* Draws a mesh, shaded, anti-aliased, on a transparent background. Back faces are darker. Triangles with a corner that
+   is not finite or not in front of the eye are skipped. */
 pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const pelt_mesh *mesh, const pelt_look *look);
 
-/* Lays an image over white at a place of another one. */
+/* Composites an image over white at a position of another one. */
 void pelt_image_paste(pelt_image *to, const pelt_image *from, uint32_t left, uint32_t top);
 
 pelt_image *pelt_image_new(uint32_t width, uint32_t height);
 void pelt_image_free(pelt_image *image);
-/* The bytes of pictures and pages are to be freed with free(). */
+/* Free the bytes of pictures and pages with free(). */
 pelt_result pelt_image_png(const pelt_image *image, pelt_bytes *png, pelt_error *error);
 
 /* The colour of the heat map at 0 to 1, sRGB. */
@@ -63,7 +63,7 @@ void pelt_heat_color(double value, uint8_t rgb[3]);
 
 /* -- The page ------------------------------------------------------------------------------------------------------ */
 
-/* One method: the skin it made, and how wrong that is. Numbers that are not known are left 0, pointers NULL. */
+/* One method: its skin, and the errors. Unknown numbers are 0, unknown pointers NULL. */
 typedef struct pelt_report_row {
     const char *method, *blend, *corrective;
     const pelt_measure *train;       /* over all training clips */
@@ -72,10 +72,10 @@ typedef struct pelt_report_row {
     size_t bytes;
     double bytes_per_vertex, fit_seconds, ns_per_vertex;
     const float *const *frame_positions; /* [picture_count] of the page: the model [vertex_count][3] in that frame */
-    const float *const *pose_positions;  /* [pose_count] the same of the poses */
+    const float *const *pose_positions;  /* [pose_count] likewise for the poses */
 } pelt_report_row;
 
-/* A frame that is shown. */
+/* A frame to show. */
 typedef struct pelt_report_picture {
     const char *clip;
     uint32_t frame;
@@ -93,23 +93,22 @@ typedef struct pelt_report_page {
     const char *const *train; /* names of the clips */
     const char *const *test;
     const pelt_report_row *rows;
-    const pelt_report_picture *pictures; /* frames that are looked at closely */
-    const pelt_report_picture *poses;    /* frames to see many poses side by side */
-    const pelt_eigen_study *study;       /* when EigenSkin is among the rows; NULL: not shown */
+    const pelt_report_picture *pictures; /* frames shown in detail */
+    const pelt_report_picture *poses;    /* frames that show many poses side by side */
+    const pelt_eigen_study *study;       /* if EigenSkin is among the rows; NULL: not shown */
     pelt_findings findings;
     uint32_t picture_size; /* longer side in pixels; 0: 480 */
     uint32_t threads;      /* 0: as many as the machine has */
     pelt_progress progress;
 } pelt_report_page;
 
-/* Writes the page: one HTML file that needs no other. Every name may come from a file and is
-   escaped. */
+/* Writes the page: one self-contained HTML file. Names may come from a file and are escaped. */
 pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pelt_error *error);
 
-/* What one picture shows, without words and on white: the first shown frame in truth, with model and error of every row (full
-   colour is the largest error in it); the models of two to four rows in that frame, and below how far each pair is
-   apart, first and second, first and third, ... (Rhee et al., figure 1); or all poses, the truth and below it every row
-   (figures 5 and 6). */
+/* What one picture shows, without text and on white: the first shown frame in truth, with model and error of every row
+   (full colour is the largest error in it); the models of two to four rows in that frame, and below them the difference
+   of each pair, first and second, first and third, ... (Rhee et al., figure 1); or all poses, the truth and below it
+   every row (figures 5 and 6). */
 typedef enum pelt_panels { PELT_PANELS_ERRORS, PELT_PANELS_DIFFERENCES, PELT_PANELS_POSES } pelt_panels;
 pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, pelt_bytes *png, pelt_error *error);
 
@@ -120,16 +119,16 @@ typedef struct pelt_keys_page {
     const pelt_keys *keys; /* its points are the mesh's vertices */
     const pelt_mesh *mesh; /* NULL: no picture */
     const pelt_keys_measure *measure;
-    double bar;           /* errors beyond this fraction of the diagonal are bad */
-    size_t picture_count; /* frames that are shown: their truth, and each from the keys alone and with the soft cache */
+    double bar;           /* errors above this fraction of the diagonal are bad */
+    size_t picture_count; /* shown frames: their truth, and each from the keys alone and with the soft cache */
     const pelt_report_picture *pictures;
     const float *const *keys_alone; /* [picture_count] of [vertex_count][3] */
     const float *const *soft_cache;
     uint32_t threads; /* 0: as many as the machine has */
 } pelt_keys_page;
 
-/* One HTML file: keys drawn on the mesh, frames with their errors, error against number of keys, and errors, hits and
-   misses along the clip. */
+/* One HTML file: keys on the mesh, frames with their errors, error against number of keys, and errors, hits and misses
+   along the clip. */
 pelt_result pelt_keys_page_html(const pelt_keys_page *page, pelt_bytes *html, pelt_error *error);
 
 #endif

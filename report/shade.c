@@ -1,12 +1,12 @@
-/* shade.c: what colour a surface has: light, openness, and the heat map.
+/* shade.c: the colour of a surface: light, openness, and the heat map.
 
-   All light is linear. Lights hang on the camera, so every view is lit alike: a warm key from the upper left and a cool
-   fill from the right, a sky that is brighter above than below, a rim that lifts the outline off the background. Key and
-   fill rake over the surface and are mirrored in it as in satin: light from the front would hide dents and crumples. The
-   sky reaches a surface as far as it is open: folds and armpits are darker, which is how the eye reads form.
+   All light is linear. Lights are attached to the camera, so every view is lit the same: a warm key light from the
+   upper left and a cool fill from the right, a sky that is brighter above than below, and a rim light that separates
+   the outline from the background. Key and fill are grazing, with a satin highlight: frontal light would hide dents and
+   crumples. The sky is weighted by openness: folds and armpits are darker, which is how the eye reads shape.
 
-   The heat map runs on equal steps of lightness in the OKLab space, from a neutral slate over plum, red and orange to a
-   pale yellow, so that twice the error looks twice as bright, on paper and to the colour-blind too. */
+   The heat map has equal steps of lightness in OKLab, from a neutral slate through plum, red and orange to a pale
+   yellow, so that twice the error looks twice as bright, also in print and to the colour-blind. */
 
 #include "report/raster.h"
 #include <math.h>
@@ -29,7 +29,7 @@ static void oklab_linear(double lightness, double a, double b, double rgb[3]) {
 }
 
 static void heat_linear(double value, double rgb[3]) {
-    /* OKLab a and b at equal steps of the value; the lightness between the ends is linear. */
+    /* OKLab a and b at equal steps of the value; lightness is linear between the ends. */
     static const double path[][2] = {{-0.002, -0.018}, {0.040, -0.070}, {0.120, -0.045}, {0.170, 0.030},
                                      {0.150, 0.100},   {0.080, 0.140},  {-0.010, 0.135}};
     enum { STEPS = sizeof path / sizeof path[0] - 1 };
@@ -61,9 +61,9 @@ static void normalize(float v[3]) {
     for (int i = 0; i < 3 && length > 0; i++) v[i] /= length;
 }
 
-/* Light that arrives at a surface, by colour. */
+/* Incident light at a surface, by colour. */
 static void light_diffuse(const float normal[3], float openness, float out[3]) {
-    float wrap = 0.06f; /* a soft edge between light and shade, as skin has it */
+    float wrap = 0.06f; /* a soft edge between light and shade, as on skin */
     float key = fmaxf(0, (dot(normal, KEY) + wrap) / (1 + wrap)), fill = fmaxf(0, dot(normal, FILL));
     float up = 0.5f + 0.5f * normal[1], direct = 0.55f + 0.45f * openness;
     for (int i = 0; i < 3; i++)
@@ -71,7 +71,7 @@ static void light_diffuse(const float normal[3], float openness, float out[3]) {
                  openness * (up * SKY_COLOR[i] + (1 - up) * GROUND_COLOR[i]);
 }
 
-/* How much of a light a satin surface mirrors to the eye. */
+/* The satin highlight of a light. */
 static float highlight(const float normal[3], const float light[3], const float toward_eye[3]) {
     float half[3];
     for (int i = 0; i < 3; i++) half[i] = light[i] + toward_eye[i];
@@ -87,7 +87,7 @@ void shade_surface(const surface *at, bool heat, float openness, float rgb[3]) {
     float rim = grazing * grazing * grazing * openness * (0.6f + 0.4f * at->normal[1]);
     float gloss = openness * highlight(at->normal, KEY, toward_eye);
     float cool = openness * highlight(at->normal, FILL, toward_eye);
-    if (heat) { /* colours must stay those of the scale: white light, and less of light and shade */
+    if (heat) { /* keep the colours of the scale: white light, and less shading */
         double base[3];
         heat_linear(at->heat, base);
         float level = 0.44f + 0.53f * (0.30f * light[0] + 0.59f * light[1] + 0.11f * light[2]);
@@ -104,7 +104,7 @@ void shade_surface(const surface *at, bool heat, float openness, float rgb[3]) {
 
 enum { TAPS = 48 };
 
-/* The mean, over places around a pixel, of how high the surface there stands above the tangent plane here: the sine of
+/* The mean, over points around a pixel, of how high the surface there rises above the tangent plane here: the sine of
    its elevation, fading with distance. */
 static float occlusion(const surface *surfaces, const uint32_t *seen, uint32_t width, uint32_t height, uint32_t x,
                        uint32_t y, const float taps[TAPS][2], float reach) {
@@ -123,7 +123,7 @@ static float occlusion(const surface *surfaces, const uint32_t *seen, uint32_t w
     return sum / TAPS;
 }
 
-/* A pixel takes the mean over its covered neighbours, so that pixels just outside the outline have a value too. */
+/* The mean over a pixel's covered neighbours, so that pixels just outside the outline have a value too. */
 static void spread(const float *sharp, const uint32_t *seen, uint32_t width, uint32_t height, float *out) {
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++) {
@@ -140,7 +140,7 @@ const float *shade_openness(pelt_arena *arena, const scene *s, const uint32_t *s
     surface *surfaces = PELT_NEW(arena, pixels, surface);
     float *sharp = PELT_NEW(arena, pixels, float), *openness = PELT_NEW(arena, pixels, float), taps[TAPS][2];
     float reach = (float)(0.22 * s->camera.radius), reach_pixels = 0.22f * (float)fmin(width, height) / 2;
-    for (int k = 0; k < TAPS; k++) { /* a sunflower: even over a disc */
+    for (int k = 0; k < TAPS; k++) { /* a sunflower pattern: uniform over a disc */
         float r = reach_pixels * sqrtf(((float)k + 0.5f) / TAPS), angle = 2.3999632f * (float)k;
         taps[k][0] = r * cosf(angle), taps[k][1] = r * sinf(angle);
     }

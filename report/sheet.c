@@ -1,5 +1,5 @@
-/* sheet.c: one picture for a page or a README: the truth, then every method's model and where it is wrong; or where methods
-   differ; or poses. Of errors, up to two methods stand in one row; more of them in several, each with its error below it. */
+/* sheet.c: one picture for a page or a README: the truth, then every method's model and its errors; or where methods
+   differ; or poses. Errors of up to two methods are in one row; more are in several, each with its error below it. */
 
 #include "report/page.h"
 #include <string.h>
@@ -62,7 +62,7 @@ pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, 
     gallery g;
     sheet s = {.page = page};
     if (panels == PELT_PANELS_DIFFERENCES && !gallery_pair_count(page))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "differences are drawn of 2 to 4 methods, not of %zu",
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "differences are drawn for 2 to 4 methods, not for %zu",
                          page->row_count);
     if (!page->row_count || !(panels == PELT_PANELS_POSES ? page->pose_count : page->picture_count))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is no frame to draw");

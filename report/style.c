@@ -1,4 +1,4 @@
-/* style.c: how the report page looks. One style sheet, for light, dark, small screens and paper. */
+/* style.c: the style sheet of the report page, for light, dark, small screens and paper. */
 
 #include "report/page.h"
 

@@ -485,7 +485,7 @@ static void page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh(void *
     assert_non_null(strstr(html, "<th>roughness</th><th>jump</th>"));
     assert_non_null(strstr(html, "<td>1.00</td><td>–</td>"));
     assert_non_null(strstr(html, "<td>1.91</td><td>7.34</td>"));
-    assert_non_null(strstr(html, "a mesh of 4567 points with edges of 2.0&#8239;% of the size"));
+    assert_non_null(strstr(html, "here 4567 points with edges of 2.0&#8239;% of the size"));
     assert_non_null(strstr(html, "Where it is rough"));
     assert_int_equal(count_of(html, "<img"), 5 + 5 + 4 + 2 + 1);
     free(html);

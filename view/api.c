@@ -1,4 +1,4 @@
-/* api.c: what the page asks the server to do: take a bundle, fit a skin, light a box. */
+/* api.c: the page's requests to the server: take a bundle, fit a skin, light a box. */
 
 #include "view/serving.h"
 #include "io/io.h"
@@ -14,7 +14,7 @@ struct upload {
     uint64_t left;
 };
 
-/* A name that stays in its folder and shows itself: no path, nothing hidden, no letters that command a terminal. */
+/* A name that stays in its folder and is printable: no path, nothing hidden, no control characters. */
 static bool is_plain_name(const char *name) {
     size_t length = strlen(name);
     if (!length || length > 200 || *name == '.' || strchr(name, '/') || strchr(name, '\\')) return false;
@@ -27,7 +27,7 @@ static void drop_path(const pelt_server *s, const char *name, char *path, size_t
     snprintf(path, size, "%s/%u%s%s", s->folder, s->drop_number, name ? "/" : "", name ? name : "");
 }
 
-/* Under the mutex: makes room for a file of this drop. False after an answer. */
+/* Holding the mutex: makes room for a file of this drop. False after an answer. */
 static bool make_room(request *r, uint64_t size) {
     pelt_server *s = r->server;
     char folder[4096];
@@ -35,7 +35,7 @@ static bool make_room(request *r, uint64_t size) {
     bool known = false;
     for (uint32_t i = 0; i < s->dropped_count; i++) known |= !strcmp(s->dropped[i], r->name);
     if (s->dropped_count == MOST_DROPPED || s->folder_bytes + size > MOST_FOLDER_BYTES) {
-        answer_error(r, STATUS_TOO_LARGE, "%s: too many files, or too large ones, have been sent", r->name);
+        answer_error(r, STATUS_TOO_LARGE, "%s: too many files were sent, or they are too large", r->name);
         return false;
     }
     drop_path(s, NULL, folder, sizeof folder);
@@ -81,7 +81,7 @@ void api_drop_upload(request *r) {
     r->upload = NULL;
 }
 
-/* Sentences name files by the names that they were sent with. */
+/* Messages refer to files by the names they were sent with. */
 static void hide_folder(const char *folder, char *text) {
     char begin[4096];
     int length = snprintf(begin, sizeof begin, "%s/", folder);
@@ -116,7 +116,7 @@ static pelt_result open_dropped(pelt_server *s, char *const *names, uint32_t cou
     return result;
 }
 
-/* The last file of a drop: all of them are opened. */
+/* The last file of a drop: opens all of them. */
 static void open_drop(request *r) {
     pelt_server *s = r->server;
     char folder[4096], *names[MOST_DROPPED];
@@ -146,7 +146,7 @@ void api_bundle(request *r) {
     pelt_writer *writer = r->upload->writer;
     bool whole = !r->upload->left;
     if (!whole) {
-        answer_error(r, MHD_HTTP_BAD_REQUEST, "%s: the file is shorter than was said", r->name);
+        answer_error(r, MHD_HTTP_BAD_REQUEST, "%s: the file is shorter than announced", r->name);
         return;
     }
     r->upload->writer = NULL;
@@ -162,7 +162,7 @@ void api_bundle(request *r) {
 
 /* -- Bodies ------------------------------------------------------------------------------------------------------ */
 
-/* The object in the body; NULL after an answer. */
+/* The JSON object in the body; NULL after an answer. */
 static json_t *read_body(request *r) {
     json_error_t why;
     json_t *object = json_loadb(r->body, r->body_size, JSON_REJECT_DUPLICATES, &why);
@@ -260,7 +260,7 @@ static void run_job(view_task *task, bool stopping) {
     pthread_mutex_unlock(&s->mutex);
 }
 
-/* Words are text, and there are not too many. */
+/* Words are strings, and not too many. */
 static bool are_words(const json_t *list) {
     if (!json_is_array(list) || json_array_size(list) > 200) return false;
     for (size_t i = 0; i < json_array_size(list); i++)
@@ -270,7 +270,7 @@ static bool are_words(const json_t *list) {
     return true;
 }
 
-/* A place for one more job: a free one, or that of the oldest that has ended. Under the mutex. */
+/* A slot for one more job: a free one, or that of the oldest finished one. Holding the mutex. */
 static job *free_place(pelt_server *s) {
     job *oldest = NULL;
     for (int i = 0; i < MOST_JOBS; i++) {
@@ -317,7 +317,7 @@ void api_fit(request *r) {
     }
 }
 
-/* The job that a request names; NULL after an answer. Under the mutex. */
+/* The job named by a request; NULL after an answer. Holding the mutex. */
 static job *find_job(request *r) {
     char *end;
     unsigned long number = r->name && *r->name >= '1' && *r->name <= '9' ? strtoul(r->name, &end, 10) : 0;

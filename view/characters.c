@@ -1,5 +1,5 @@
-/* characters.c: meshes, surfaces, poses and truth of characters, as bytes. Numbers are little-endian, as are all machines
-   that pelt runs on. */
+/* characters.c: meshes, surfaces, poses and truth of characters, as bytes. Numbers are little-endian, like all machines
+   pelt runs on. */
 
 #include "view/show.h"
 #include <string.h>
@@ -23,7 +23,7 @@ pelt_result view_pack_mesh(const float *positions, const float *normals, uint32_
     return PELT_OK;
 }
 
-/* A skin alone has no triangles: it is points with normals. */
+/* A skin alone has no triangles: just points with normals. */
 static pelt_result pack_points(const pelt_skin *skin, pelt_resource *out, pelt_error *error) {
     size_t count = 3 * (size_t)skin->vertex_count;
     float *both = malloc(2 * count * sizeof *both);

@@ -1,4 +1,4 @@
-/* export.c: all that would be served, as files for any web server. */
+/* export.c: everything the server would serve, as files for any web server. */
 
 #include "io/tree.h"
 #include "view/show.h"

@@ -1,4 +1,4 @@
-/* face.c: key points of a face: what they say of its clips, beside the truth. */
+/* face.c: key points of a face: their reconstruction of its clips, next to the truth. */
 
 #include "view/show.h"
 #include <math.h>
@@ -126,11 +126,11 @@ pelt_result view_make_face_keyed(pelt_view *view, view_place place, pelt_resourc
 
 /* -- Verdicts ---------------------------------------------------------------------------------------------------- */
 
-/* The soft cache computes points by looking them up in the clip; the controls of a frame are its number. */
+/* The soft cache computes points by looking them up in the clip; the frame's number serves as its controls. */
 typedef struct looking_up {
     view_box *box;
     const view_face_clip *clip;
-    float *frame; /* values of the frame that was read last */
+    float *frame; /* values of the last frame read */
     uint32_t which;
     pelt_error error;
 } looking_up;

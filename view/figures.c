@@ -1,4 +1,4 @@
-/* figures.c: how wrong a skin is, over all and frame by frame, and how long a vertex takes. */
+/* figures.c: the error of a skin, in total and per frame, and its time per vertex. */
 
 #include "fit/measure/measure.h"
 #include "rig/clock.h"
@@ -65,9 +65,9 @@ pelt_result view_make_errors(pelt_view *view, view_place place, pelt_resource *o
     return view_stored(view, &skin->errors[place.numbers[2]], out, measure_frames, place, error);
 }
 
-/* -- Over all ---------------------------------------------------------------------------------------------------- */
+/* -- In total ---------------------------------------------------------------------------------------------------- */
 
-/* The pose of a frame in the order of the skin's joints. */
+/* The pose of a frame in the skin's joint order. */
 static void skin_pose(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame,
                       pelt_transform *all, pelt_transform *locals) {
     if (clip) pelt_clip_pose(clip, &bundle->skeleton, frame, all);
@@ -81,7 +81,7 @@ static void skin_pose(const pelt_skin *skin, const pelt_bundle *bundle, const pe
     }
 }
 
-/* Nanoseconds per vertex of a whole frame, pose and positions and normals, on one thread: the median of some. */
+/* Nanoseconds per vertex for a whole frame (pose, positions, normals) on one thread: the median of several. */
 static double time_frames(const pelt_skin *skin, const pelt_bundle *bundle) {
     enum { FRAMES = 25 };
     double times[FRAMES] = {0};

@@ -1,4 +1,4 @@
-/* inside.c: what a corrective is made of: supports of joints and their eigendisplacements (Kry, James & Pai 2002, figures 3
+/* inside.c: the contents of a corrective: joint supports and their eigendisplacements (Kry, James & Pai 2002, figures 3
    and 5), read back from the skin. */
 
 #include "view/show.h"
@@ -20,7 +20,7 @@ static bool moves(const view_inside *in, const pelt_source *s) {
     return s->kind == PELT_SOURCE_WEIGHTED;
 }
 
-/* "spine0+spine1"; a control where no joint is. */
+/* "spine0+spine1"; or a control if there is no joint. */
 static void name_source(const pelt_skin *skin, const pelt_source *s, char *name, size_t size) {
     size_t used = 0;
     *name = 0;
@@ -92,8 +92,8 @@ static const char *kind_name(const pelt_skin *skin, const pelt_source *s) {
     }
 }
 
-/* Vertices that a source displaces, and by how much, [vertex_count]: the largest of its displacements, each as large as
-   the examples made it where that is known. Returns the most. */
+/* How far a source displaces each vertex, [vertex_count]: its largest displacement, scaled to the size in the examples
+   if known. Returns the maximum. */
 static float displaced(const view_skin *skin, uint32_t support, float *amounts) {
     const view_inside *in = skin->inside;
     const pelt_source *s = &in->sources.list[in->supports[support]];
@@ -127,7 +127,7 @@ static json_t *singular_json(const view_singular *s) {
     return array;
 }
 
-/* Those that displace something; others change normals alone. */
+/* Coefficients that displace something; others only change normals. */
 static json_t *displacing(const view_inside *in, const pelt_source *s) {
     json_t *array = json_array();
     for (uint32_t k = s->first; k < s->first + s->count; k++)

@@ -1,4 +1,4 @@
-/* lamp.c: a box of light, relit from its key points wherever the light is dragged to. */
+/* lamp.c: a box of light, relit from its key points wherever the light is dragged. */
 
 #include "view/show.h"
 #include <string.h>
@@ -9,7 +9,7 @@
 struct view_lamp {
     pelt_relight_file file;
     pelt_relight_live *live;
-    pthread_mutex_t mutex; /* one picture after the other */
+    pthread_mutex_t mutex; /* one picture at a time */
 };
 
 /* -- Files ------------------------------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ json_t *view_lamp_json(view_box *box, uint32_t index) {
 
 /* -- Pictures ---------------------------------------------------------------------------------------------------- */
 
-/* Before the colours of a picture. */
+/* Precedes the colours of a picture. */
 typedef struct head {
     uint32_t width, height, verdict;
     float misfit, milliseconds;
@@ -110,7 +110,7 @@ static pelt_result draw(struct view_lamp *lamp, const pelt_relight_place *place,
     return PELT_OK;
 }
 
-/* The light in the middle; how long it took is not part of it, so that it is the same each time. */
+/* With the light in the middle; without its timing, so that it is reproducible. */
 pelt_result view_make_picture(pelt_view *view, view_place at, pelt_resource *out, pelt_error *error) {
     view_box *box = view_box_at(view, at.numbers[0]);
     pelt_relight_place place = {.threads = view->options.threads};
@@ -125,7 +125,7 @@ pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_re
     *out = (pelt_resource){0};
     pthread_rwlock_rdlock(&view->lock);
     view_box *box = view_box_at(view, lamp->box);
-    pthread_rwlock_unlock(&view->lock); /* boxes stay as long as the view does */
+    pthread_rwlock_unlock(&view->lock); /* boxes live as long as the view */
     if (!box || !box->lamp) return view_absent(error);
     pelt_relight_place place = {.samples = lamp->samples,
                                 .seed = lamp->seed,

@@ -1,4 +1,4 @@
-/* open.c: files become characters, skins and boxes; what belongs together finds itself. */
+/* open.c: turns files into characters, skins and boxes, and matches those that belong together. */
 
 #include "view/show.h"
 #include <string.h>
@@ -27,7 +27,7 @@ static void free_skin(view_skin *skin) {
     free(skin);
 }
 
-/* The bytes become the skin's, also when it fails. */
+/* Takes ownership of the bytes, even on failure. */
 static view_skin *new_skin(char *name, pelt_bytes *bytes, pelt_error *error) {
     view_skin *skin = calloc(1, sizeof *skin);
     if (!skin || !name) {
@@ -80,7 +80,7 @@ static view_character *new_character(pelt_view *view, const char *path, pelt_err
     return c;
 }
 
-/* The skin that a file carries. */
+/* The skin embedded in a file. */
 static pelt_result add_embedded(view_character *c, const char *path, pelt_error *error) {
     pelt_skin opened;
     pelt_bytes *bytes = c->bundle->has_skin ? pelt_skin_read(path, &opened, error) : NULL;
@@ -101,7 +101,7 @@ static pelt_result read_bundle(view_character *c, const char *path, pelt_error *
     c->has_truth = calloc(c->bundle->clip_count + 1, sizeof *c->has_truth);
     if (!c->file || !c->has_truth) return pelt_no_memory(error);
     for (uint32_t i = 0; i < c->bundle->clip_count; i++) {
-        /* Controls come with the first asking: then the bundle knows them all. */
+        /* Controls are loaded on first access: this makes the bundle know them all. */
         if (!pelt_bundle_clip(c->bundle, c->bundle->clips[i]->name, PELT_NEED_POSE, error)) return error->code;
         c->has_truth[i] = pelt_bundle_has_positions(c->bundle, c->bundle->clips[i]);
     }
@@ -225,9 +225,9 @@ pelt_result pelt_view_add(pelt_view *view, const char *path, pelt_error *error) 
     return result;
 }
 
-/* -- What belongs together --------------------------------------------------------------------------------------- */
+/* -- Matching --------------------------------------------------------------------------------------- */
 
-/* By the hash of the mesh; skins that know none by their vertices and joints. */
+/* By the mesh hash; skins without one, by their vertices and joints. */
 static bool is_made_for(const pelt_skin *skin, const view_character *c) {
     if (!c->bundle || skin->vertex_count != c->bundle->mesh.vertex_count) return false;
     if (skin->mesh_hash) return *skin->mesh_hash == c->hash;
@@ -236,7 +236,7 @@ static bool is_made_for(const pelt_skin *skin, const view_character *c) {
     return player != NULL;
 }
 
-/* Of several with one mesh, that whose file the skin names. */
+/* Among several characters with the same mesh, the one whose file the skin names. */
 static bool is_named_by(const pelt_skin *skin, const view_character *c) {
     return skin->facts && c->file && !strcmp(base_name(pelt_facts_text(skin->facts, PELT_FACT_BUNDLE)), c->file);
 }
@@ -248,7 +248,7 @@ static pelt_result place_skin(pelt_view *view, view_skin *skin, pelt_error *erro
         if (is_made_for(&skin->skin, c) && (!found || is_named_by(&skin->skin, c))) found = c;
     }
     if (found) return add_to_character(found, skin, error);
-    view_character *c = new_character(view, skin->name, error); /* points alone */
+    view_character *c = new_character(view, skin->name, error); /* points only */
     if (!c) return error->code;
     free(c->name), c->name = strdup(skin->name);
     pelt_result result = c->name ? add_to_character(c, skin, error) : pelt_no_memory(error);
@@ -264,7 +264,7 @@ static pelt_result add_face_clip(view_box *box, view_face_clip clip, pelt_error 
     return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d clips cannot be shown", box->name, MOST_FACE_CLIPS);
 }
 
-/* A box takes the mesh with as many vertices, and its clips. */
+/* A box gets the mesh with the same number of vertices, and its clips. */
 static pelt_result give_mesh(pelt_view *view, view_box *box, pelt_error *error) {
     pelt_result result = PELT_OK;
     for (uint32_t i = 0; i < view->character_count && !box->character; i++) {
@@ -292,8 +292,8 @@ static pelt_result give_clip(pelt_view *view, uint32_t loose, pelt_error *error)
         pelt_frame_file_close(clip.file);
     }
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: no key points are shown that have as many points; point caches are looked at with the key "
-                     "points that were trained on such: pelt view FACE.keys CLIP.npy",
+                     "%s: no key points shown have that many points; point caches are shown with the key "
+                     "points trained on similar ones: pelt view FACE.keys CLIP.npy",
                      path);
 }
 
@@ -344,7 +344,7 @@ pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *
 const char *pelt_view_bundle_path(pelt_view *view, uint32_t character) {
     pthread_rwlock_rdlock(&view->lock);
     const view_character *c = view_character_at(view, character);
-    const char *path = c && c->bundle ? c->bundle->path : NULL; /* it stays where it is as long as the view does */
+    const char *path = c && c->bundle ? c->bundle->path : NULL; /* it does not move as long as the view lives */
     pthread_rwlock_unlock(&view->lock);
     return path;
 }

@@ -1,4 +1,4 @@
-/* page.c: the files of the page, which are part of the program, compressed (scripts/embed.c). */
+/* page.c: the files of the page, built into the program and compressed (scripts/embed.c). */
 
 #include "view/page.h"
 #include <stdlib.h>

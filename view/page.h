@@ -1,4 +1,4 @@
-/* page.h: what scripts/embed.c writes: the files of the page. */
+/* page.h: the output of scripts/embed.c: the files of the page. */
 
 #ifndef PELT_VIEW_PAGE_H
 #define PELT_VIEW_PAGE_H

@@ -6,9 +6,9 @@
 
 typedef pelt_result (*view_prepare)(pelt_view *view, view_place place, pelt_error *error);
 
-/* -- What must be read first, under the writing lock ------------------------------------------------------------- */
+/* -- Prerequisites, read under the write lock ------------------------------------------------------------- */
 
-/* With place.look nothing is read, and this says that something would have to be. */
+/* With place.look nothing is read; this says that something would have to be. */
 #define NOT_READ ((pelt_result)PELT_RESULT_COUNT)
 
 static pelt_result load_truth(pelt_view *view, uint32_t character, uint32_t clip, bool look, pelt_error *error) {
@@ -22,8 +22,7 @@ static pelt_result load_truth(pelt_view *view, uint32_t character, uint32_t clip
         pelt_bundle_clip(view->characters[character]->bundle, known->name, PELT_NEED_POSITIONS, error);
     if (!loaded) return error->code;
     if (known->positions) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: it has two clips of the name %s, so that the second cannot be asked for",
+    return pelt_fail(error, PELT_ERROR_DATA, "%s: it has two clips named %s, so the second cannot be requested",
                      view->characters[character]->name, known->name);
 }
 
@@ -39,7 +38,7 @@ static pelt_result need_truth_of_errors(pelt_view *view, view_place place, pelt_
     return load_truth(view, place.numbers[0], place.numbers[2], place.look, error);
 }
 
-/* Figures that the skin does not have are measured on all clips. */
+/* Figures that the skin lacks are measured on all clips. */
 static pelt_result need_all_truth(pelt_view *view, view_place place, pelt_error *error) {
     const view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);
     if (!skin) return view_absent(error);
@@ -76,11 +75,11 @@ static pelt_result need_face_truth(pelt_view *view, view_place place, pelt_error
 
 /* -- The list ---------------------------------------------------------------------------------------------------- */
 
-/* All resources: # is a number. */
+/* All resources; # stands for a number. */
 static const struct kind {
     const char *pattern;
     view_make make;
-    view_prepare prepare; /* NULL: nothing is to be read */
+    view_prepare prepare; /* NULL: nothing to read first */
     bool slow;
 } kinds[] = {
     {"data/show.json", view_make_show, NULL, false},
@@ -105,7 +104,7 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* A number as show.json writes it: no sign, no zero before it, at most nine digits. */
+/* A number as written in show.json: no sign, no leading zero, at most nine digits. */
 static bool read_number(const char **text, uint32_t *number) {
     size_t digits = strspn(*text, "0123456789");
     if (!digits || digits > 9 || (digits > 1 && **text == '0')) return false;
@@ -145,7 +144,7 @@ pelt_result pelt_view_resource(pelt_view *view, const char *name, pelt_resource 
     *resource = (pelt_resource){0};
     if (!kind) return view_absent(error);
     pthread_rwlock_rdlock(&view->lock);
-    place.look = true; /* what is there already is not worth the writing lock, which waits for all others */
+    place.look = true; /* avoids the write lock, which waits for everyone else, if nothing has to be read */
     if (kind->prepare) result = kind->prepare(view, place, error);
     place.look = false;
     if (result == NOT_READ) {
@@ -241,7 +240,7 @@ static void name_box(naming *n, uint32_t b, const view_box *box) {
     }
 }
 
-/* What names depend on: pictures and insides that are not known yet. */
+/* What names depend on: pictures and insides not read yet. */
 static void read_ahead(pelt_view *view, naming *n) {
     for (uint32_t c = 0; c < view->character_count && !n->result; c++) {
         view_character *character = view->characters[c];
@@ -270,7 +269,7 @@ pelt_result pelt_view_names(pelt_view *view, pelt_view_name call, void *user, pe
 /* -- Small things ------------------------------------------------------------------------------------------------ */
 
 pelt_result view_absent(pelt_error *error) {
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is nothing of this name; data/show.json lists what there is");
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is nothing with this name; data/show.json lists everything");
 }
 
 void *view_bytes(pelt_resource *out, size_t size, const char *type, pelt_error *error) {

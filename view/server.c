@@ -1,4 +1,5 @@
-/* server.c: who may ask, and for what; answers and their headers; and the clock that ends connections which take too long. */
+/* server.c: authorisation and routing; answers and their headers; and the timer that closes connections that take too
+   long. */
 
 #include "view/serving.h"
 #include "rig/clock.h"
@@ -85,7 +86,7 @@ static enum MHD_Result send_answer(request *r) {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(r->answer.size, r->answer.bytes ? r->answer.bytes : "", MHD_RESPMEM_MUST_FREE);
     if (response && r->answer.bytes) {
-        r->answer.bytes = NULL; /* the response's now */
+        r->answer.bytes = NULL; /* now owned by the response */
         MHD_add_response_header(response, "Content-Type", r->answer.type ? r->answer.type : "application/json");
     }
     return send_response(r, response);
@@ -113,12 +114,12 @@ static enum MHD_Result send_page(request *r, const pelt_page_file *file) {
     return send_response(r, response);
 }
 
-/* -- What there is to ask for ------------------------------------------------------------------------------------ */
+/* -- Routes ------------------------------------------------------------------------------------ */
 
 typedef enum line_name { AT_ONCE, BY_RESOURCE, SLOW, LIGHT } line_name;
 
 typedef struct route {
-    const char *method, *path; /* a path that ends with / has a name behind it */
+    const char *method, *path; /* a path that ends with / is followed by a name */
     line_name line;
     request_handler handle;
     bool file; /* the body is a file */
@@ -143,7 +144,7 @@ static bool path_fits(const char *path, const char *url) {
     return path[length - 1] == '/' ? !strncmp(url, path, length) : !strcmp(url, path);
 }
 
-/* NULL with the status that says why. */
+/* NULL, with the status that says why. */
 static const route *find_route(const char *method, const char *url, unsigned *status) {
     *status = MHD_HTTP_NOT_FOUND;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
@@ -154,9 +155,9 @@ static const route *find_route(const char *method, const char *url, unsigned *st
     return NULL;
 }
 
-/* -- Who may ask ------------------------------------------------------------------------------------------------- */
+/* -- Authorisation ------------------------------------------------------------------------------------------------- */
 
-/* A header that is there once at most; counts how often. */
+/* A header that may occur at most once; counts occurrences. */
 typedef struct header {
     const char *name, *value;
     int count;
@@ -170,7 +171,7 @@ static enum MHD_Result note_header(void *user, enum MHD_ValueKind kind, const ch
     return MHD_YES;
 }
 
-/* "127.0.0.1:PORT" or "localhost:PORT", behind a prefix. */
+/* "127.0.0.1:PORT" or "localhost:PORT", after a prefix. */
 static bool names_us(const pelt_server *s, const char *text, const char *prefix) {
     char own[2][60];
     if (!text) return false;
@@ -179,7 +180,7 @@ static bool names_us(const pelt_server *s, const char *text, const char *prefix)
     return !strcmp(text, own[0]) || !strcmp(text, own[1]);
 }
 
-/* Takes as long for any key of the right length. */
+/* Constant time for any key of the right length. */
 static bool is_key(const pelt_server *s, const char *key) {
     volatile unsigned char different = 0;
     if (!key || strlen(key) != KEY_LETTERS) return false;
@@ -187,27 +188,27 @@ static bool is_key(const pelt_server *s, const char *key) {
     return !different;
 }
 
-/* A page of another site that has found the port, or that calls this machine by a name of its own (DNS rebinding). */
+/* Rejects pages of other sites that found the port, or that reach this machine under their own name (DNS rebinding). */
 static bool may_ask(request *r, const char *url) {
     const pelt_server *s = r->server;
     header given[] = {{"Host"}, {"Origin"}, {"Sec-Fetch-Site"}, {"X-Pelt-Key"}, {NULL}};
     MHD_get_connection_values(r->connection, MHD_HEADER_KIND, note_header, given);
     const header *host = &given[0], *origin = &given[1], *site = &given[2], *key = &given[3];
     if (host->count != 1 || !names_us(s, host->value, "")) {
-        answer_error(r, MHD_HTTP_FORBIDDEN, "this is pelt view at 127.0.0.1:%u, and answers to no other name", s->port);
+        answer_error(r, MHD_HTTP_FORBIDDEN, "this is pelt view at 127.0.0.1:%u, which answers to no other name",
+                     s->port);
         return false;
     }
     bool foreign = origin->count > 1 || (origin->count && !names_us(s, origin->value, "http://")) || site->count > 1 ||
                    (site->count && strcmp(site->value ? site->value : "", "same-origin") &&
                     strcmp(site->value ? site->value : "", "none"));
-    if (foreign && strcmp(url, "/")) { /* a link to the page may be anywhere */
-        answer_error(r, MHD_HTTP_FORBIDDEN, "pelt view answers to its own page alone");
+    if (foreign && strcmp(url, "/")) { /* links to the page may be anywhere */
+        answer_error(r, MHD_HTTP_FORBIDDEN, "pelt view only answers its own page");
         return false;
     }
     bool page = strncmp(url, "/data/", 6) && strncmp(url, "/api/", 5);
     if (page || (key->count == 1 && is_key(s, key->value))) return true;
-    answer_error(r, MHD_HTTP_FORBIDDEN,
-                 "the key is missing or another one; open the address that pelt view has printed");
+    answer_error(r, MHD_HTTP_FORBIDDEN, "the key is missing or wrong; open the address that pelt view printed");
     return false;
 }
 
@@ -247,22 +248,22 @@ static enum MHD_Result start_work(request *r) {
     change_phase(r, PHASE_WORKING);
     MHD_suspend_connection(r->connection);
     if (view_line_add(line_of(r), &r->task)) return MHD_YES;
-    answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "too much is asked for at once; ask again later");
+    answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests at once; try again later");
     r->state = REQUEST_MADE;
     MHD_resume_connection(r->connection);
     return MHD_YES;
 }
 
-/* How long the body is going to be; false: longer than `most`, or not said. */
+/* The announced length of the body; false: more than `most`, or not given. */
 static bool body_length(request *r, uint64_t most, uint64_t *length) {
     const char *text = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Length");
     char *end;
     *length = 0;
-    if (!text) return answer_error(r, MHD_HTTP_LENGTH_REQUIRED, "say how long the body is"), false;
+    if (!text) return answer_error(r, MHD_HTTP_LENGTH_REQUIRED, "the length of the body is missing"), false;
     errno = 0;
     *length = strtoull(text, &end, 10);
     if (!errno && !*end && end != text && *text >= '0' && *text <= '9' && *length <= most) return true;
-    answer_error(r, STATUS_TOO_LARGE, "a body of at most %llu bytes is taken here", (unsigned long long)most);
+    answer_error(r, STATUS_TOO_LARGE, "a body of at most %llu bytes is accepted here", (unsigned long long)most);
     return false;
 }
 
@@ -290,32 +291,33 @@ static bool begin_body(request *r) {
     return r->body != NULL;
 }
 
-/* The page itself: nothing of it is secret. */
+/* The page itself: nothing in it is secret. */
 static enum MHD_Result ask_for_page(request *r, const char *method, const char *url) {
     const pelt_page_file *file = pelt_page_find(strcmp(url, "/") ? url + 1 : "index.html");
     bool gets = !strcmp(method, "GET");
-    if (file && gets) { /* the next time: an answer before the end of a request would end the connection, too */
+    if (file && gets) { /* on the next call: answering before the request has ended would close the connection */
         r->page = file, r->state = REQUEST_MADE;
         return MHD_YES;
     }
     if (file)
         answer_error(r, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is allowed here");
     else
-        answer_error(r, MHD_HTTP_NOT_FOUND, "there is nothing of this name");
+        answer_error(r, MHD_HTTP_NOT_FOUND, "there is nothing with this name");
     return send_answer(r);
 }
 
 static enum MHD_Result begin_request(request *r, const char *method, const char *url) {
     unsigned status;
     if (*url != '/' || !may_ask(r, url)) {
-        if (!r->status) answer_error(r, MHD_HTTP_BAD_REQUEST, "this is no address of pelt view");
+        if (!r->status) answer_error(r, MHD_HTTP_BAD_REQUEST, "this is not an address of pelt view");
         return send_answer(r);
     }
     if (strncmp(url, "/data/", 6) && strncmp(url, "/api/", 5)) return ask_for_page(r, method, url);
     r->route = find_route(method, url, &status);
     if (!r->route) {
         answer_error(r, status,
-                     status == MHD_HTTP_NOT_FOUND ? "there is nothing of this name" : "%s is not allowed here", method);
+                     status == MHD_HTTP_NOT_FOUND ? "there is nothing with this name" : "%s is not allowed here",
+                     method);
         return send_answer(r);
     }
     /* "data/show.json" of "/data/show.json"; "7" of "/api/job/7" */
@@ -328,7 +330,7 @@ static enum MHD_Result begin_request(request *r, const char *method, const char 
     return MHD_YES;
 }
 
-/* More of the body; false: more than was said, or nothing was to come. */
+/* More of the body; false: more than announced, or none was expected. */
 static bool take_body(request *r, const char *bytes, size_t size) {
     if (r->upload) return api_put_upload(r, bytes, size);
     if (!r->body || size > MOST_JSON_BYTES - r->body_size) return false;
@@ -373,7 +375,7 @@ static void end_request(void *user, struct MHD_Connection *c, void **own, enum M
     *own = NULL;
 }
 
-/* -- Connections and the clock ----------------------------------------------------------------------------------- */
+/* -- Connections and their timer ----------------------------------------------------------------------------------- */
 
 static void note_connection(void *user, struct MHD_Connection *c, void **own,
                             enum MHD_ConnectionNotificationCode what) {
@@ -449,7 +451,7 @@ static bool make_key(char key[KEY_LETTERS + 1]) {
 static pelt_result start_threads(pelt_server *s, pelt_error *error) {
     s->quick = view_line_new(1024), s->slow = view_line_new(256);
     s->light = view_line_new(16), s->fits = view_line_new(MOST_WAITING_JOBS);
-    s->clock_runs = true; /* before the thread looks */
+    s->clock_runs = true; /* before the thread reads it */
     s->clock_started = s->quick && s->slow && s->light && s->fits && !pthread_create(&s->clock, NULL, watch_clock, s);
     if (!s->clock_started) return pelt_fail(error, PELT_ERROR_MEMORY, "the server's threads cannot be started");
     s->daemon = MHD_start_daemon(
@@ -469,7 +471,7 @@ pelt_server *pelt_server_start(pelt_view *view, const pelt_server_options *optio
     pthread_mutex_init(&s->mutex, NULL);
     pthread_cond_init(&s->clock_change, NULL);
     if (!make_key(s->key))
-        pelt_fail(error, PELT_ERROR_FILE, "the system gives no random numbers for a key");
+        pelt_fail(error, PELT_ERROR_FILE, "the system provides no random numbers for a key");
     else if (!open_listener(s, options->port, error) && !start_threads(s, error))
         return s;
     pelt_server_stop(s);

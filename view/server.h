@@ -1,10 +1,10 @@
-/* server.h: the server of `pelt view`: 127.0.0.1 alone, for who has the key.
+/* server.h: the server of `pelt view`: on 127.0.0.1 only, for whoever has the key.
 
-   One thread talks to all clients and never waits: what takes time is done by others (work.c), and their requests sleep
-   until it is there. So a slow client holds nothing but its own connection, and that not for long.
+   One thread talks to all clients and never blocks: slow work is done by others (work.c), and its requests are
+   suspended until it is done. So a slow client only holds its own connection, and not for long.
 
-   Every request must name this server as its Host, and come from its own page where it says where from (Origin,
-   Sec-Fetch-Site); data and jobs need the key, which is in the address that is printed and that other pages do not know. */
+   Every request must name this server as its Host, and come from its own page if it states an origin (Origin,
+   Sec-Fetch-Site); data and jobs need the key, which is part of the printed address and unknown to other pages. */
 
 #ifndef PELT_VIEW_SERVER_H
 #define PELT_VIEW_SERVER_H
@@ -15,8 +15,8 @@ typedef struct pelt_server pelt_server;
 
 typedef struct pelt_server_options {
     uint16_t port;          /* 0: a free one */
-    const char *folder;     /* where files that clients send may go: a private one; NULL: none are taken */
-    double request_seconds; /* how long a client may take to ask, or to take the answer; 0: 30 */
+    const char *folder;     /* private folder for files sent by clients; NULL: refuse them */
+    double request_seconds; /* time limit for sending a request, or receiving the answer; 0: 30 */
 } pelt_server_options;
 
 /* The view must outlive it. */

@@ -1,4 +1,4 @@
-/* serving.h: what server.c and api.c share. */
+/* serving.h: shared by server.c and api.c. */
 
 #ifndef PELT_VIEW_SERVING_H
 #define PELT_VIEW_SERVING_H
@@ -15,11 +15,11 @@ enum {
     MOST_HEADER_BYTES = 32 << 10,
     MOST_JSON_BYTES = 64 << 10,
     MOST_WAITING_JOBS = 8,
-    MOST_JOBS = 64,     /* that are remembered */
+    MOST_JOBS = 64,     /* remembered jobs */
     MOST_DROPPED = 256, /* files of one bundle */
     KEY_LETTERS = 32,
 };
-/* Versions of libmicrohttpd call these by different names. */
+/* libmicrohttpd versions name these differently. */
 enum { STATUS_TOO_LARGE = 413, STATUS_UNPROCESSABLE = 422 };
 #define MOST_FILE_BYTES ((uint64_t)2 << 30)
 #define MOST_FOLDER_BYTES ((uint64_t)8 << 30)
@@ -31,12 +31,12 @@ typedef enum job_state { JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED } job_
 typedef struct job {
     view_task task;
     pelt_server *server;
-    uint32_t number; /* from 1 on; 0: the place is free */
+    uint32_t number; /* from 1 on; 0: the slot is free */
     uint32_t character, skin;
-    json_t *request; /* that has its words */
+    json_t *request; /* including its words */
     char name[200];
     atomic_bool cancel;
-    /* Under the server's mutex: */
+    /* Protected by the server's mutex: */
     job_state state;
     double share;
     char text[100];
@@ -51,24 +51,24 @@ typedef struct request {
     view_task task;
     pelt_server *server;
     struct MHD_Connection *connection;
-    _Atomic request_state state; /* made: the answer is whole, and who talks may take it */
+    _Atomic request_state state; /* made: the answer is complete and may be sent */
     const struct route *route;
-    char *name; /* what is asked for: a resource, a number of a job, a file */
+    char *name; /* the requested resource, job number or file */
     const pelt_page_file *page;
-    bool open; /* of a file: it is the last */
+    bool open; /* for a file: it is the last */
     char *body;
     size_t body_size;
     struct upload *upload;
-    uint64_t light; /* its number among requests of light */
+    uint64_t light; /* its number among light requests */
     /* The answer. */
     unsigned status;
     pelt_resource answer;
 } request;
 
-/* How requests are answered: at once, by the thread that talks to all; or by a line of tasks. */
+/* How requests are answered: immediately, by the thread that talks to all; or by a queue of tasks. */
 typedef void (*request_handler)(request *r);
 
-/* A connection, for the thread that looks at the clock. */
+/* A connection, for the timer thread. */
 typedef enum phase { PHASE_ASKING, PHASE_RECEIVING, PHASE_WORKING, PHASE_ANSWERING } phase;
 
 typedef struct connection {
@@ -87,7 +87,7 @@ struct pelt_server {
     struct MHD_Daemon *daemon;
     view_line *quick, *slow, *light, *fits;
     atomic_bool stopping;
-    atomic_ullong lights; /* requests of light so far */
+    atomic_ullong lights; /* light requests so far */
     pthread_mutex_t mutex;
     pthread_cond_t clock_change;
     pthread_t clock;
@@ -95,7 +95,7 @@ struct pelt_server {
     connection *connections;
     job jobs[MOST_JOBS];
     uint32_t job_count;
-    /* Files that were sent. */
+    /* Files sent by clients. */
     const char *folder;
     uint32_t drop_number, dropped_count;
     uint64_t folder_bytes;
@@ -104,28 +104,28 @@ struct pelt_server {
 
 /* -- Answers (server.c) ------------------------------------------------------------------------------------------ */
 
-/* A sentence. */
+/* With a message. */
 void answer_error(request *r, unsigned status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The sentence of the library. */
+/* With the library's message. */
 void answer_failure(request *r, const pelt_error *error);
 /* Takes the reference. */
 void answer_json(request *r, json_t *object);
 
-/* -- What is asked for (api.c) ----------------------------------------------------------------------------------- */
+/* -- Requests (api.c) ----------------------------------------------------------------------------------- */
 
-/* Prepares, before any of the body is there; has answered when it returns false. */
+/* Called before any of the body arrives; has answered when it returns false. */
 bool api_begin_upload(request *r, uint64_t size);
-/* Some of the body; false: close the connection. */
+/* Part of the body; false: close the connection. */
 bool api_put_upload(request *r, const char *bytes, size_t size);
 void api_drop_upload(request *r);
 
-void api_bundle(request *r); /* in the slow line */
-void api_light(request *r);  /* in the light's line */
-void api_fit(request *r);    /* at once */
+void api_bundle(request *r); /* in the slow queue */
+void api_light(request *r);  /* in the light queue */
+void api_fit(request *r);    /* immediately */
 void api_job(request *r);
 void api_cancel(request *r);
 
-/* Stops what runs. */
+/* Stops running work. */
 void api_stop(pelt_server *server);
 void api_free(pelt_server *server);
 

@@ -1,4 +1,4 @@
-/* show.c: data/show.json: what there is, and the names of everything else. */
+/* show.c: data/show.json: the contents, and the names of everything else. */
 
 #include "view/show.h"
 #include <math.h>
@@ -56,7 +56,7 @@ static json_t *control_json(const char *name, double rest, double least, double 
                      pelt_json_number(least), "most", pelt_json_number(most));
 }
 
-/* How far they go in the clips. */
+/* Their ranges over the clips. */
 static json_t *bundle_controls(const pelt_bundle *bundle) {
     json_t *list = json_array();
     uint32_t count = bundle->controls.count;
@@ -114,7 +114,7 @@ static json_t *measure_or_null(const pelt_fact_measure *m) {
     return m->frame_count ? view_measure_json(m) : json_null();
 }
 
-/* What a skin knows of its fit; null: it was made by an older pelt, or by no fit. */
+/* A skin's facts about its fit; null: made by an older pelt, or not by a fit. */
 static json_t *facts_json(const pelt_facts *f) {
     if (!f) return json_null();
     const char *bundle = pelt_facts_text(f, PELT_FACT_BUNDLE), *slash = strrchr(bundle, '/');

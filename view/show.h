@@ -1,4 +1,4 @@
-/* show.h: what the files of this room share: the things that are shown. */
+/* show.h: shared by the files of this room: the things that are shown. */
 
 #ifndef PELT_VIEW_SHOW_H
 #define PELT_VIEW_SHOW_H
@@ -15,22 +15,22 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Most of each kind: also what clients can add. */
+/* Limits per kind, including what clients add. */
 enum { MOST_CHARACTERS = 64, MOST_SKINS = 256, MOST_BOXES = 64, MOST_FACE_CLIPS = 256, MOST_LOOSE = 256 };
 
 typedef struct view_singular {
-    const double *values; /* [count] in the skin; NULL: not known */
+    const double *values; /* [count] from the skin; NULL: unknown */
     uint32_t count;
 } view_singular;
 
-/* What a skin's corrective is made of (inside.c). */
+/* The contents of a skin's corrective (inside.c). */
 typedef struct view_inside {
     pelt_sources sources;
-    pelt_skin_targets targets;  /* displacements of coefficients; of the weighted form none */
+    pelt_skin_targets targets;  /* displacements of coefficients; none in the weighted form */
     uint32_t coefficient_count; /* of the basis form */
     uint32_t *target_of;        /* [coefficient] UINT32_MAX: it moves nothing */
     uint32_t support_count;     /* sources that move something: */
-    uint32_t *supports;         /* [support_count] which they are */
+    uint32_t *supports;         /* [support_count] their indices */
     view_singular *singular;    /* [support_count] what EigenSkin found for each */
     pelt_arena *arena;
 } view_inside;
@@ -39,7 +39,7 @@ typedef struct view_skin {
     char *name;
     pelt_bytes *bytes;
     pelt_skin skin;
-    char *figures; /* JSON, when they are known */
+    char *figures; /* JSON, once known */
     char **errors; /* [clip_count] likewise */
     view_inside *inside;
 } view_skin;
@@ -49,41 +49,41 @@ typedef struct view_character {
     pelt_bundle *bundle; /* NULL: a skin alone */
     char *file;          /* its name; NULL: none */
     uint64_t hash;
-    bool *has_truth;       /* [clip_count] or so it seems from outside */
+    bool *has_truth;       /* [clip_count] as far as can be seen without reading them */
     pelt_surface *surface; /* NULL: not read yet */
     uint32_t skin_count;
     view_skin *skins[MOST_SKINS];
 } view_character;
 
-/* Frames for key points: of a file, or of a clip of the bundle that gives the mesh. */
+/* Frames for key points: from a file, or from a clip of the bundle that provides the mesh. */
 typedef struct view_face_clip {
     char *name;
     pelt_frame_file *file; /* NULL: */
     uint32_t clip;
     pelt_frames frames;
-    char *verdicts; /* JSON, when they are known */
+    char *verdicts; /* JSON, once known */
 } view_face_clip;
 
 typedef struct view_box {
     char *name;
     pelt_bytes *bytes; /* of a face */
     pelt_keys keys;
-    view_character *character; /* that has as many vertices; NULL: there are points alone */
+    view_character *character; /* with the same number of vertices; NULL: only points */
     uint32_t clip_count;
     view_face_clip clips[MOST_FACE_CLIPS];
-    pthread_mutex_t reading; /* frames are read one after the other */
+    pthread_mutex_t reading; /* frames are read one at a time */
     struct view_lamp *lamp;  /* NULL: a face */
 } view_box;
 
 struct pelt_view {
     pelt_view_options options;
     pthread_rwlock_t lock; /* reading: nothing below changes; writing: files are read into it */
-    pthread_mutex_t texts; /* of what is filled in once */
+    pthread_mutex_t texts; /* protects what is filled in once */
     atomic_bool stop;
     uint32_t character_count, box_count, loose_count;
     view_character *characters[MOST_CHARACTERS];
     view_box *boxes[MOST_BOXES];
-    view_skin *loose_skins[MOST_LOOSE]; /* until they are arranged */
+    view_skin *loose_skins[MOST_LOOSE]; /* until they are matched */
     uint32_t loose_clip_count;
     char *loose_clips[MOST_LOOSE]; /* paths of caches */
     char *loose_clip_names[MOST_LOOSE];
@@ -91,35 +91,35 @@ struct pelt_view {
 
 /* -- Making resources -------------------------------------------------------------------------------------------- */
 
-/* What a name says: the numbers in it. */
+/* The numbers in a resource's name. */
 typedef struct view_place {
     uint32_t numbers[3];
-    bool look; /* only see whether all is there that it needs */
+    bool look; /* only check whether everything it needs is loaded */
 } view_place;
 
 typedef pelt_result (*view_make)(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 
 pelt_result view_absent(pelt_error *error);
-/* Room for so many bytes; NULL after an error. */
+/* Allocates this many bytes; NULL after an error. */
 void *view_bytes(pelt_resource *out, size_t size, const char *type, pelt_error *error);
-/* JSON as a resource; takes the reference, and fails where it is not whole. */
+/* JSON as a resource; takes the reference, and fails if it is incomplete. */
 pelt_result view_json(pelt_resource *out, json_t *object, pelt_error *error);
-/* The text of JSON, from malloc; takes the reference; NULL when memory is out. */
+/* The text of JSON, from malloc; takes the reference; NULL when out of memory. */
 char *view_text(json_t *object);
-/* A text that was made before, or that `make` makes now, without a lock on it, and stored in *slot. */
+/* A stored text, or one made now by `make`, without holding a lock, and stored in *slot. */
 pelt_result view_stored(pelt_view *view, char **slot, pelt_resource *out, view_make make, view_place place,
                         pelt_error *error);
 
 /* A progress that stops when the view does. */
 pelt_progress view_progress(pelt_view *view);
 
-/* NULL: there is none. */
+/* NULL: none. */
 view_character *view_character_at(pelt_view *view, uint32_t index);
 view_skin *view_skin_at(pelt_view *view, uint32_t character, uint32_t index);
 const pelt_clip *view_clip_at(pelt_view *view, uint32_t character, uint32_t index);
 view_box *view_box_at(pelt_view *view, uint32_t index);
 
-/* Under the writing lock: reads the true positions of a clip. */
+/* Reads the true positions of a clip; needs the write lock. */
 pelt_result view_load_truth(pelt_view *view, uint32_t character, uint32_t clip, pelt_error *error);
 
 /* show.c */
@@ -140,7 +140,7 @@ pelt_result view_pack_mesh(const float *positions, const float *normals, uint32_
                            const uint32_t *triangles, uint32_t triangle_count, pelt_resource *out, pelt_error *error);
 
 /* figures.c */
-/* What is not known is null. */
+/* Unknown values are null. */
 json_t *view_measure_json(const pelt_fact_measure *measure);
 pelt_result view_make_figures(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_errors(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
@@ -160,7 +160,7 @@ pelt_result view_make_face_keyed(pelt_view *view, view_place place, pelt_resourc
 pelt_result view_make_face_verdicts(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 
 /* lamp.c */
-/* A box of light, where the file is one (*lamp is NULL where it is not). */
+/* A box of light, if the file is one (otherwise *lamp is NULL). */
 pelt_result view_lamp_open(const char *path, struct view_lamp **lamp, pelt_error *error);
 void view_lamp_close(struct view_lamp *lamp);
 json_t *view_lamp_json(view_box *box, uint32_t index);

@@ -1,7 +1,7 @@
 /* view.h: what `pelt view` shows: characters with their skins, and boxes of key points, as resources.
 
-   A *resource* is bytes with a name. "data/show.json" lists what there is and names all the others; they are made when
-   they are asked for. The server (server.h) sends them, an export writes them as files: what makes them is the same.
+   A *resource* is bytes with a name. "data/show.json" lists the contents and names all the others; they are made on
+   request. The server (server.h) sends them, an export writes them as files: both are made the same way.
 
        pelt_view *view = pelt_view_new(&options, &error);
        pelt_view_add(view, "arm.glb", &error);
@@ -9,7 +9,7 @@
        pelt_view_arrange(view, &error);
        pelt_view_resource(view, "data/show.json", &resource, &error);
 
-   Names of resources are compared with what is there and never become paths. */
+   Names of resources are looked up and never become paths. */
 
 #ifndef PELT_VIEW_H
 #define PELT_VIEW_H
@@ -18,14 +18,14 @@
 
 typedef struct pelt_view pelt_view;
 
-/* Fits a skin to a bundle by the words of `pelt fit`; NULL with a sentence. */
+/* Fits a skin to a bundle with the arguments of `pelt fit`; NULL with a message. */
 typedef pelt_bytes *(*pelt_view_fit)(const char *bundle, size_t word_count, const char *const *words,
                                      const pelt_progress *progress, pelt_error *error);
 
 typedef struct pelt_view_options {
     uint32_t threads;  /* 0: as many as the machine has */
-    bool serving;      /* show.json says that there is a server to ask for more */
-    pelt_view_fit fit; /* NULL: nothing can be fitted */
+    bool serving;      /* show.json says that there is a server for further requests */
+    pelt_view_fit fit; /* NULL: fitting is not available */
 } pelt_view_options;
 
 pelt_view *pelt_view_new(const pelt_view_options *options, pelt_error *error);
@@ -35,30 +35,30 @@ const pelt_view_options *pelt_view_settings(const pelt_view *view);
 /* Adds a file: a bundle (.glb, .gltf), a skin, a file of key points, or a point cache as a clip for key points. */
 pelt_result pelt_view_add(pelt_view *view, const char *path, pelt_error *error);
 
-/* After the files: skins join the characters that they were made for, caches the key points. */
+/* Call after adding files: skins join the characters they were made for, caches the key points. */
 pelt_result pelt_view_arrange(pelt_view *view, pelt_error *error);
 
 /* -- Resources (resource.c). Any thread. ------------------------------------------------------------------------- */
 
 typedef struct pelt_resource {
-    void *bytes; /* from malloc, the caller's to free */
+    void *bytes; /* from malloc, freed by the caller */
     size_t size;
     const char *type; /* "application/json" */
 } pelt_resource;
 
-/* Makes a resource. PELT_ERROR_ARGUMENT: there is none of this name. */
+/* Makes a resource. PELT_ERROR_ARGUMENT: unknown name. */
 pelt_result pelt_view_resource(pelt_view *view, const char *name, pelt_resource *resource, pelt_error *error);
 
-/* Whether making it can take long: others are not to wait for it. */
+/* Whether making it can take long, so that others must not wait for it. */
 bool pelt_view_is_slow(const char *name);
 
-/* Calls back with the names of all resources there are, until it returns something else than PELT_OK. */
+/* Calls back with the names of all resources, until it returns something other than PELT_OK. */
 typedef pelt_result (*pelt_view_name)(void *user, const char *name, pelt_error *error);
 pelt_result pelt_view_names(pelt_view *view, pelt_view_name call, void *user, pelt_error *error);
 
-/* -- What is added while others look on. Any thread. ------------------------------------------------------------- */
+/* -- Adding while others read. Any thread. ------------------------------------------------------------- */
 
-/* A skin in memory for a character; it becomes the view's also when this fails. *index: which one it is. */
+/* Adds a skin in memory to a character; takes ownership even on failure. *index: its index. */
 pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *name, pelt_bytes *bytes,
                                uint32_t *index, pelt_error *error);
 /* The file of a character, or NULL. */
@@ -66,7 +66,7 @@ const char *pelt_view_bundle_path(pelt_view *view, uint32_t character);
 uint32_t pelt_view_character_count(pelt_view *view);
 uint32_t pelt_view_box_count(pelt_view *view);
 
-/* Work under way stops soon. */
+/* Soon stops pending work. */
 void pelt_view_stop(pelt_view *view);
 
 /* -- Light (lamp.c) ---------------------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ typedef struct pelt_view_lamp {
     bool full;        /* gather all points */
     uint32_t samples; /* paths per key, or per point; 0: the default */
     uint32_t seed;
-    bool (*stop)(void *user); /* asked now and then while all points are gathered; NULL: never */
+    bool (*stop)(void *user); /* polled while all points are gathered; NULL: never */
     void *user;
 } pelt_view_lamp;
 pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_resource *resource, pelt_error *error);
@@ -92,16 +92,16 @@ typedef struct pelt_page_file {
     size_t gzip_size, size;
 } pelt_page_file;
 
-/* How many files there are; 0: this pelt was built without the page. */
+/* Number of files; 0: this pelt was built without the page. */
 size_t pelt_page_count(void);
 const pelt_page_file *pelt_page_at(size_t i);
 const pelt_page_file *pelt_page_find(const char *name);
-/* Its bytes, from malloc; NULL when memory is out. */
+/* Its bytes, from malloc; NULL when out of memory. */
 unsigned char *pelt_page_bytes(const pelt_page_file *file);
 
 /* -- Export (export.c) ------------------------------------------------------------------------------------------- */
 
-/* Writes the page and all resources into a new folder, which appears whole or not at all. */
+/* Writes the page and all resources to a new folder, which appears completely or not at all. */
 pelt_result pelt_view_export(pelt_view *view, const char *folder, const pelt_progress *progress, size_t *file_count,
                              pelt_error *error);
 

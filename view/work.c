@@ -1,4 +1,4 @@
-/* work.c: a thread with a line of tasks. */
+/* work.c: a thread with a queue of tasks. */
 
 #include "view/work.h"
 #include <pthread.h>
