@@ -288,6 +288,17 @@ static void too_much_is_refused(void **state) {
     }
     assert_int_equal(
         request("POST /api/fit HTTP/1.1\r\n%sContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", good()), 415);
+    static const struct {
+        const char *type;
+        int status;
+    } types[] = {{"application/json5", 415},
+                 {"application/jso", 415},
+                 {"APPLICATION/JSON; charset=utf-8", 400},
+                 {"application/json ;a=b", 400}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) /* {} is no order for a fit */
+        assert_int_equal(request("POST /api/fit HTTP/1.1\r\n%sContent-Type: %s\r\nContent-Length: 2\r\n\r\n{}", good(),
+                                 types[i].type),
+                         types[i].status);
     assert_int_equal(post("/api/light", "{\"box\":0,\"at\":[0,0,0]}"), 404);
     assert_int_equal(ask("GET", "/data/show.json"), 200);
 }
@@ -416,6 +427,7 @@ static void fits_end_fail_and_are_cancelled(void **state) {
     wait_for_job(start_job("[\"--method\",\"ssd\"]"), how, &last);
     assert_string_equal(how, "done");
     assert_int_equal(json_integer_value(json_object_get(last, "skin")), 1);
+    assert_true(json_number_value(json_object_get(last, "share")) == 1);
     json_decref(last);
     assert_int_equal(ask("GET", "/data/c0/skin1.pelt"), 200);
     pelt_error error;
@@ -431,6 +443,20 @@ static void fits_end_fail_and_are_cancelled(void **state) {
     assert_string_equal(json_string_value(json_object_get(json_object_get(last, "error"), "text")),
                         "--method magic: there is no such method");
     json_decref(last);
+    /* The oldest of more than 64 are forgotten. */
+    int first = 0, number = 0;
+    for (int i = 0; i < 70; i++) {
+        number = start_job("[\"--method\",\"magic\"]");
+        if (!i) first = number;
+        wait_for_job(number, how, &last);
+        json_decref(last);
+    }
+    assert_true(first > 0 && number == first + 69);
+    char forgotten[40], known[40];
+    snprintf(forgotten, sizeof forgotten, "/api/job/%d", first),
+        snprintf(known, sizeof known, "/api/job/%d", number - 60);
+    assert_int_equal(ask("GET", forgotten), 404);
+    assert_int_equal(ask("GET", known), 200);
     /* One that runs, and all that wait behind it; more are refused. */
     int numbers[12], refused = 0;
     for (int i = 0; i < 12; i++) refused += !(numbers[i] = start_job("[\"endless\"]"));
@@ -485,12 +511,14 @@ static void a_dropped_bundle_becomes_a_character(void **state) {
         int status = send_file(names[i], "", mesh.bytes, mesh.size);
         if (status != 400) fail_msg("%s: %d", names[i], status);
     }
+    assert_int_equal(send_file("dropped.glb", "", mesh.bytes, mesh.size), 200); /* sent again below: one character */
     assert_int_equal(send_file("dropped.train.pc2", "", cache.bytes, cache.size), 200);
     assert_int_equal(send_file("s.pelt", "", skin.bytes, skin.size), 200);
     assert_int_equal(send_file("dropped.glb", "&open=1", mesh.bytes, mesh.size), 200);
     json_t *object = answered();
     assert_int_equal(json_integer_value(json_object_get(object, "character")), 1);
     json_decref(object);
+    assert_int_equal(pelt_view_character_count(view), 2);
     assert_int_equal(ask("GET", "/data/c1/clip0/truth/0.bin"), 200);
     assert_memory_equal(body(), sample->clips[0]->positions, 3 * sizeof(float) * sample->mesh.vertex_count);
     /* A broken one: the library's sentence, with the file's own name. */

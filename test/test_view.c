@@ -214,6 +214,19 @@ static void no_other_names_are_known(void **state) {
                                         "data/",
                                         "data/c0",
                                         "data/c1/mesh.bin",
+                                        "data/c1/surface.json",
+                                        "data/c1/clip0/poses.bin",
+                                        "data/c1/clip0/truth/0.bin",
+                                        "data/c1/skin0.pelt",
+                                        "data/c1/skin0/inside.json",
+                                        "data/c1/skin0/figures.json",
+                                        "data/c1/skin0/clip0.json",
+                                        "data/c0/skin1/inside.json",
+                                        "data/c0/skin1/figures.json",
+                                        "data/c0/skin1/clip0.json",
+                                        "data/b0/picture.bin",
+                                        "data/b0/clip0/verdicts.json",
+                                        "data/b0/clip0/keyed/0.bin",
                                         "data/c00/mesh.bin",
                                         "data/c-1/mesh.bin",
                                         "data/c+0/mesh.bin",
@@ -575,6 +588,21 @@ static void key_points_are_judged_against_the_truth(void **state) {
     assert_string_equal(json_string_value(json_object_get(box, "kind")), "face");
     assert_int_equal(json_array_size(json_object_get(box, "keys")), 8);
     assert_int_equal(json_array_size(json_object_get(box, "clips")), 2);
+    assert_int_equal(json_integer_value(json_object_get(box, "points")), sample->mesh.vertex_count);
+    assert_int_equal(json_integer_value(json_object_get(box, "basis")), 2);
+    for (uint32_t c = 0; c < 2; c++) {
+        const json_t *shown = json_array_get(json_object_get(box, "clips"), c);
+        char name[60];
+        assert_string_equal(json_string_value(json_object_get(shown, "name")), sample->clips[c]->name);
+        assert_int_equal(json_integer_value(json_object_get(shown, "frames")), sample->clips[c]->frame_count);
+        static const char *const kinds[] = {"truth", "keyed", "verdicts"}, *const ends[] = {"truth/%d.bin",
+                                                                                            "keyed/%d.bin",
+                                                                                            "verdicts.json"};
+        for (int k = 0; k < 3; k++) {
+            snprintf(name, sizeof name, "data/b0/clip%u/%s", c, ends[k]);
+            assert_string_equal(json_string_value(json_object_get(shown, kinds[k])), name);
+        }
+    }
     json_t *verdicts = get_json(own, "data/b0/clip1/verdicts.json"), *misfits = json_object_get(verdicts, "misfit");
     const pelt_clip *clip = sample->clips[1];
     assert_int_equal(json_array_size(misfits), clip->frame_count);
@@ -584,6 +612,7 @@ static void key_points_are_judged_against_the_truth(void **state) {
         const float *a = keyed.bytes, *b = clip->positions + f * row;
         double most = 0;
         assert_int_equal(keyed.size, row * sizeof(float));
+        assert_int_equal(truth.size, row * sizeof(float));
         assert_memory_equal(truth.bytes, b, row * sizeof(float));
         for (size_t p = 0; p < row; p += 3)
             most = fmax(most, sqrt(pow(a[p] - b[p], 2) + pow(a[p + 1] - b[p + 1], 2) + pow(a[p + 2] - b[p + 2], 2)));
@@ -594,6 +623,40 @@ static void key_points_are_judged_against_the_truth(void **state) {
     }
     json_decref(verdicts), json_decref(show);
     pelt_view_free(own);
+}
+
+/* Key points and a cache without a character: the mesh is the mean of the points, and the truth is in the cache. */
+static void key_points_alone_show_their_mean(void **state) {
+    char path[300];
+    pelt_error error;
+    pelt_keys keys;
+    size_t row = 3 * (size_t)sample->mesh.vertex_count;
+    (void)state;
+    pelt_view *own = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
+    snprintf(path, sizeof path, "%s/points.keys", test_folder());
+    add(own, path);
+    pelt_bytes *bytes = pelt_keys_read(path, &keys, &error);
+    snprintf(path, sizeof path, "%s/box.test.pc2", test_folder());
+    add(own, path);
+    if (pelt_view_arrange(own, &error)) fail_msg("%s", error.text);
+    pelt_resource mesh = get(own, "data/b0/mesh.bin");
+    const float *positions = (const float *)((char *)mesh.bytes + 8);
+    assert_int_equal(mesh.size, 8 + 2 * row * sizeof(float));
+    for (size_t i = 0; i < row; i++) {
+        assert_near(positions[i], keys.mean[i], 1e-6);
+        assert_true(positions[row + i] == (i % 3 == 2));
+    }
+    free(mesh.bytes);
+    for (uint32_t f = 0; f < sample->clips[1]->frame_count; f++) {
+        pelt_resource truth = get(own, "data/b0/clip0/truth/%u.bin", f);
+        assert_memory_equal(truth.bytes, sample->clips[1]->positions + f * row, row * sizeof(float));
+        free(truth.bytes);
+    }
+    pelt_resource none;
+    assert_int_equal(pelt_view_resource(own, "data/b0/clip1/truth/0.bin", &none, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_view_resource(own, "data/b1/mesh.bin", &none, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_view_resource(own, "data/b0/picture.bin", &none, &error), PELT_ERROR_ARGUMENT);
+    pelt_bytes_free(bytes), pelt_view_free(own);
 }
 
 int main(void) {
@@ -613,6 +676,7 @@ int main(void) {
         cmocka_unit_test(a_box_of_light_says_how_far_to_trust_it),
 #endif
         cmocka_unit_test(key_points_are_judged_against_the_truth),
+        cmocka_unit_test(key_points_alone_show_their_mean),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
