@@ -59,10 +59,23 @@ static void read_file(const char *path) {
     fclose(file);
 }
 
+static bool script; /* TypeScript: # is part of a name, ` ends a text, / may begin an expression */
+
+static bool begins_name(char c) { return isalpha((unsigned char)c) || c == '_' || (script && (c == '#' || c == '$')); }
+
+/* A regular expression, where no value stands before that could be divided. */
+static bool begins_expression(size_t i) {
+    if (!script || text[i] != '/' || (count && tokens[count - 1].type != SIGN)) return false;
+    return count == 0 || !strchr(")]}", text[tokens[count - 1].start]);
+}
+
 static size_t token_end(size_t i) {
-    static const char *const longer[] = {"<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==",
-                                         "!=",  "&&",  "||",  "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="};
-    if (isalpha((unsigned char)text[i]) || text[i] == '_') {
+    enum { OF_SCRIPTS = 7 }; /* the first are TypeScript's alone */
+    static const char *const longer[] = {"===", "!==", ">>>", "=>", "??", "?.", "**", "<<=", ">>=", "...",
+                                         "->",  "++",  "--",  "<<", ">>", "<=", ">=", "==",  "!=",  "&&",
+                                         "||",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=",  "^="};
+    if (begins_name(text[i])) {
+        i++;
         while (isalnum((unsigned char)text[i]) || text[i] == '_') i++;
         return i;
     }
@@ -73,12 +86,12 @@ static size_t token_end(size_t i) {
             i++;
         return i;
     }
-    if (text[i] == '"' || text[i] == '\'') {
+    if (text[i] == '"' || text[i] == '\'' || (script && text[i] == '`') || begins_expression(i)) {
         char quote = text[i++];
         while (i < size && text[i] != quote) i += text[i] == '\\' ? 2 : 1;
         return i + 1;
     }
-    for (size_t k = 0; k < sizeof longer / sizeof *longer; k++)
+    for (size_t k = script ? 0 : OF_SCRIPTS; k < sizeof longer / sizeof *longer; k++)
         if (!strncmp(text + i, longer[k], strlen(longer[k]))) return i + strlen(longer[k]);
     return i + 1;
 }
@@ -93,7 +106,7 @@ static void tokenize(void) {
             line++, i++, fresh = true;
         } else if (isspace((unsigned char)c)) {
             i++;
-        } else if (c == '#' && fresh) {
+        } else if (c == '#' && fresh && !script) {
             for (; i < size && !(text[i] == '\n' && text[i - 1] != '\\'); i++) line += text[i] == '\n';
         } else if (c == '/' && text[i + 1] == '/') {
             while (i < size && text[i] != '\n') i++;
@@ -103,8 +116,8 @@ static void tokenize(void) {
         } else {
             size_t end = token_end(i);
             token_type type =
-                isalpha((unsigned char)c) || c == '_' ? NAME
-                : c == '"' || c == '\''               ? TEXT
+                begins_name(c)                                                               ? NAME
+                : c == '"' || c == '\'' || (script && c == '`') || (c == '/' && end > i + 2) ? TEXT
                 : end > i + 1 || !ispunct((unsigned char)c)
                     ? isdigit((unsigned char)c) || (c == '.' && end > i + 1 && c != text[i + 1]) ? NUMBER : SIGN
                     : SIGN;
@@ -309,13 +322,14 @@ static void swap_sign(int i) {
     static const struct {
         const char *from, *to, * or, *kind;
     } swaps[] = {
-        {"+", "-", NULL, "sign"},         {"-", "+", NULL, "sign"},        {"*", "/", NULL, "sign"},
-        {"/", "*", NULL, "sign"},         {"+=", "-=", NULL, "sign"},      {"-=", "+=", NULL, "sign"},
-        {"*=", "/=", NULL, "sign"},       {"/=", "*=", NULL, "sign"},      {"<<", ">>", NULL, "sign"},
-        {">>", "<<", NULL, "sign"},       {"<", "<=", ">", "comparison"},  {"<=", "<", ">=", "comparison"},
-        {">", ">=", "<", "comparison"},   {">=", ">", "<=", "comparison"}, {"==", "!=", NULL, "comparison"},
-        {"!=", "==", NULL, "comparison"}, {"&&", "||", NULL, "logic"},     {"||", "&&", NULL, "logic"},
-        {"|", "&", NULL, "logic"},        {"|=", "&=", NULL, "logic"},     {"&=", "|=", NULL, "logic"},
+        {"+", "-", NULL, "sign"},         {"-", "+", NULL, "sign"},           {"*", "/", NULL, "sign"},
+        {"/", "*", NULL, "sign"},         {"+=", "-=", NULL, "sign"},         {"-=", "+=", NULL, "sign"},
+        {"*=", "/=", NULL, "sign"},       {"/=", "*=", NULL, "sign"},         {"<<", ">>", NULL, "sign"},
+        {">>", "<<", NULL, "sign"},       {"<", "<=", ">", "comparison"},     {"<=", "<", ">=", "comparison"},
+        {">", ">=", "<", "comparison"},   {">=", ">", "<=", "comparison"},    {"==", "!=", NULL, "comparison"},
+        {"!=", "==", NULL, "comparison"}, {"===", "!==", NULL, "comparison"}, {"!==", "===", NULL, "comparison"},
+        {"&&", "||", NULL, "logic"},      {"||", "&&", NULL, "logic"},        {"|", "&", NULL, "logic"},
+        {"|=", "&=", NULL, "logic"},      {"&=", "|=", NULL, "logic"},
     };
     bool unary = is(i, "-") && !ends_value(i - 1);
     if (!unary && !(space_before(i) && space_after(i))) return;
@@ -327,7 +341,7 @@ static void swap_sign(int i) {
 }
 
 static void swap_smallest_and_largest(int i) {
-    static const char *const names[][2] = {{"fmin", "fmax"}, {"fminf", "fmaxf"}, {"MIN", "MAX"}};
+    static const char *const names[][2] = {{"fmin", "fmax"}, {"fminf", "fmaxf"}, {"MIN", "MAX"}, {"min", "max"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         for (int side = 0; side < 2; side++)
             if (is(i, names[k][side]) && is(i + 1, "("))
@@ -370,8 +384,9 @@ static void change_number(int i) {
     double value = strtod(number, NULL);
     if (value == 0 || value == 1) {
         if (amount) return;
-        mutant(i, true, "constant", a, b, value == 0 ? "1" : "0");
-        if (value == 1) mutant(i, false, "constant", a, b, "2");
+        const char *suffix = text[b - 1] == 'u' ? "u" : "";
+        mutant(i, true, "constant", a, b, "%d%s", value == 0, suffix);
+        if (value == 1) mutant(i, false, "constant", a, b, "2%s", suffix);
         return;
     }
     bool whole =
@@ -414,7 +429,8 @@ static void drop_statement(int i) {
     if (tokens[i].statement != i || tokens[i].declares || tokens[i].scope != BLOCK ||
         !(name_at(i) || is(i, "*") || is(i, "(")))
         return;
-    if (is_one_of(i, "return goto if for while switch else do break continue case default free fclose assert") ||
+    if (is_one_of(
+            i, "return goto if for while switch else do break continue case default free fclose json_decref assert") ||
         is(i + 1, ":"))
         return;
     if (is(i, "(") && is(i + 1, "void")) return;
@@ -427,6 +443,7 @@ static void drop_statement(int i) {
 
 static void mutants_of(const char *file) {
     path = file;
+    script = strlen(file) > 3 && !strcmp(file + strlen(file) - 3, ".ts");
     sites = lines_seen = 0;
     read_file(file);
     tokenize();

@@ -3,7 +3,8 @@
 //
 //     node page.mjs PELT FOLDER
 //
-// FOLDER is empty. PICTURES, where set, is a folder for screenshots. CHROMIUM is the browser.
+// FOLDER is empty. PICTURES, where set, is a folder for screenshots. CHROMIUM is the browser. PAGE_SCRIPT and PAGE_WASM, where
+// set, are files that take the place of the page's own, and the first failure is then the last (scripts/mutants).
 
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
@@ -17,11 +18,13 @@ import { makeFiles as makePanelFiles, panels } from "./page_panels.mjs";
 const HERE = dirname(fileURLToPath(import.meta.url));
 const [pelt, folder] = process.argv.slice(2);
 const pictures = process.env.PICTURES;
+const { PAGE_SCRIPT: otherScript, PAGE_WASM: otherWasm } = process.env;
 let failed = 0;
 
 function check(name, good, detail = "") {
   if (!good) failed++;
   if (!good || process.env.VERBOSE) console.log(`${good ? "ok  " : "FAIL"} ${name}${detail === "" ? "" : `: ${detail}`}`);
+  if (!good && otherScript) process.exit(1);
 }
 
 // -- Starting and ending ------------------------------------------------------------------------------------------------
@@ -29,6 +32,7 @@ function check(name, good, detail = "") {
 function serve(words) {
   const server = spawn(pelt, ["view", ...words, "--no-browser", "--json"], { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
+  process.once("exit", () => server.kill());
   return new Promise((done, fail) => {
     server.once("exit", (code) => fail(new Error(`pelt view ended with ${code}: ${said}`)));
     server.stdout.on("data", (bytes) => {
@@ -47,6 +51,10 @@ const launch = () => chromium.launch({
 
 async function openPage(browser, url, size) {
   const context = await browser.newContext({ viewport: size, colorScheme: "dark", deviceScaleFactor: pictures ? 1 : 0.5 }); // few pixels: they are drawn by the processor
+  if (otherScript) {
+    await context.route("**/assets/index-*.js", (route) => route.fulfill({ path: otherScript, contentType: "text/javascript" }));
+    await context.route("**/*.wasm", (route) => route.fulfill({ path: otherWasm, contentType: "application/wasm" }));
+  }
   const page = await context.newPage();
   const complaints = [];
   const origin = new URL(url).origin;
