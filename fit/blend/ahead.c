@@ -18,7 +18,7 @@
 #include "fit/blend/ahead.h"
 #include "fit/blend/blend.h"
 #include "fit/blend/locks.h"
-#include "fit/corrective/kernel.h"
+#include "fit/regression/regression.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
@@ -202,19 +202,18 @@ static void displace_point(void *user, size_t i, pelt_arena *scratch) {
 
 /* Makes points with the same inputs adjacent, in order of first appearance. */
 static void cut_pieces(trial *t) {
-    uint32_t n = t->inputs.count, at = 0;
+    uint32_t at = 0;
     pelt_arena *work = pelt_arena_inside(t->l->f->arena);
-    bool *taken = PELT_NEW(work, t->count, bool);
+    uint32_t *group_of = PELT_NEW(work, t->count, uint32_t);
+    uint32_t group_count = pelt_group_points(work, &t->inputs, t->count, NULL, group_of);
     t->piece_count = 0;
-    for (uint32_t i = 0; i < t->count; i++) {
-        const uint8_t *own = t->inputs.supports + (size_t)i * n;
+    for (uint32_t g = 0; g < group_count; g++) {
         uint32_t begin = at;
-        for (uint32_t k = i; k < t->count && !taken[i]; k++)
-            if (k == i || (!taken[k] && !memcmp(own, t->inputs.supports + (size_t)k * n, n))) {
-                if ((at - begin) % PIECE == 0) t->first[t->piece_count++] = at;
-                t->order[at++] = k, taken[k] = k != i;
-            }
-        taken[i] = true;
+        for (uint32_t i = 0; i < t->count; i++) {
+            if (group_of[i] != g) continue;
+            if ((at - begin) % PIECE == 0) t->first[t->piece_count++] = at;
+            t->order[at++] = i;
+        }
     }
     t->first[t->piece_count] = at;
     pelt_arena_free(work);

@@ -50,7 +50,6 @@ typedef struct field {
 
 /* Points driven by the same neighbourhoods. */
 typedef struct support_group {
-    const uint8_t *support;
     uint32_t set_count, *sets;
     uint32_t counts[FIELDS], *points[FIELDS];
     float *outputs[FIELDS]; /* C: [set][width][3 points] */
@@ -74,34 +73,28 @@ typedef struct feature_fit {
 
 /* -- Support groups ------------------------------------------------------------------------------------------------ */
 
-static uint32_t find_group(feature_fit *k, const uint8_t *support) {
+/* The neighbourhoods that drive a group, given one of its points. */
+static void find_sets(feature_fit *k, support_group *group, uint32_t point) {
     const pelt_kernel_inputs *in = k->inputs;
-    for (uint32_t s = 0; s < k->group_count; s++)
-        if (!memcmp(support, k->groups[s].support, in->count)) return s;
-    support_group *group = &k->groups[k->group_count];
-    group->support = support;
     group->sets = PELT_NEW(k->f->arena, in->count, uint32_t);
     for (uint32_t g = 0; g < in->count; g++)
-        if (support[g]) group->sets[group->set_count++] = g;
-    return k->group_count++;
-}
-
-/* A normal uses the support of the point it belongs to. */
-static const uint8_t *support_of(const feature_fit *k, int i, uint32_t point) {
-    const pelt_example_displacements *u = &k->fields[POSITIONS].u;
-    if (i == NORMALS) point = u->point_of[k->fields[NORMALS].u.vertex_of[point]];
-    return k->inputs->supports + (size_t)point * k->inputs->count;
+        if (in->supports[(size_t)point * in->count + g]) group->sets[group->set_count++] = g;
 }
 
 static void make_groups(feature_fit *k) {
     pelt_arena *arena = k->f->arena;
-    k->groups = PELT_NEW(arena, k->fields[POSITIONS].u.point_count, support_group);
+    const pelt_example_displacements *u = &k->fields[POSITIONS].u;
+    uint32_t *point_groups = PELT_NEW(arena, u->point_count, uint32_t);
+    k->group_count = pelt_group_points(arena, k->inputs, u->point_count, NULL, point_groups);
+    k->groups = PELT_NEW(arena, k->group_count, support_group);
+    for (uint32_t p = 0; p < u->point_count; p++)
+        if (!k->groups[point_groups[p]].sets) find_sets(k, &k->groups[point_groups[p]], p);
     for (int i = 0; i < FIELDS; i++) {
         field *x = &k->fields[i];
         x->group_of = PELT_NEW(arena, x->u.point_count, uint32_t);
         x->index_of = PELT_NEW(arena, x->u.point_count, uint32_t);
-        for (uint32_t p = 0; p < x->u.point_count; p++) {
-            x->group_of[p] = find_group(k, support_of(k, i, p));
+        for (uint32_t p = 0; p < x->u.point_count; p++) { /* a normal is in the group of the point it belongs to */
+            x->group_of[p] = point_groups[i == NORMALS ? u->point_of[x->u.vertex_of[p]] : p];
             x->index_of[p] = k->groups[x->group_of[p]].counts[i]++;
         }
         for (uint32_t s = 0; s < k->group_count; s++) {

@@ -4,8 +4,8 @@
    run-time form: a few displacements per vertex, with coefficients from the pose.
 
    1. Joints that drive each point, and kernels on rotations that vanish at rest, for joints and pairs of joints
-      (kernel_inputs.c), or for joints together with their neighbours (kernel_near.c).
-   2. The regression settings, and which of the two kernels, by cross-validation (kernel_ridge.c).
+      (regression/inputs.c), or for joints together with their neighbours (regression/near.c).
+   2. The regression settings, and which of the two kernels, by cross-validation (regression/ridge.c).
    3. Clusters of points with common displacements U_q, orthonormal, under a budget; normal changes get separate
       vectors, under an equal budget (kernel_cluster.c).
    4. For each group of similarly driven clusters, ridge regression of the coordinates U_q^T u on the mean kernel of

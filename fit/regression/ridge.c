@@ -1,4 +1,4 @@
-/* kernel_ridge.c: kernel ridge regression of displacements on the rotations that drive them, and its settings by
+/* ridge.c: kernel ridge regression of displacements on the rotations that drive them, and its settings by
    cross-validation.
 
        K = sum_g k_g + gamma sum_(g,h) k_g k_h,    B = (K + lambda I)^-1 u
@@ -8,7 +8,7 @@
    move several joints is enough to choose settings, and so are the point sets that move most; so the time does not grow
    with the cube of the number of examples. */
 
-#include "fit/corrective/kernel.h"
+#include "fit/regression/regression.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
@@ -216,18 +216,13 @@ static const float *displacement(const validation *v, size_t a, size_t point) {
 /* Samples every n-th point and groups those with the same joints. */
 static void make_sets(validation *v) {
     const pelt_kernel_inputs *d = &v->inputs;
-    uint32_t step = v->u->point_count / SAMPLES + 1;
-    for (uint32_t i = 0; i < v->u->point_count; i += step) {
-        const uint8_t *support = d->supports + (size_t)i * d->count;
-        size_t s = 0;
-        while (s < v->set_count && memcmp(support, d->supports + (size_t)v->sets[s].points[0] * d->count, d->count))
-            s++;
-        validation_set *set = &v->sets[s];
-        if (s == v->set_count) {
-            set->points = PELT_NEW(v->arena, SAMPLES, uint32_t);
-            v->set_count++;
-        }
-        set->points[set->count++] = i;
+    uint32_t step = v->u->point_count / SAMPLES + 1, count = 0, points[SAMPLES], group_of[SAMPLES];
+    for (uint32_t i = 0; i < v->u->point_count; i += step) points[count++] = i;
+    v->set_count = pelt_group_points(v->arena, d, count, points, group_of);
+    for (uint32_t i = 0; i < count; i++) {
+        validation_set *set = &v->sets[group_of[i]];
+        if (!set->points) set->points = PELT_NEW(v->arena, SAMPLES, uint32_t);
+        set->points[set->count++] = points[i];
     }
     for (size_t s = 0; s < v->set_count; s++) {
         validation_set *set = &v->sets[s];

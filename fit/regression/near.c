@@ -1,4 +1,4 @@
-/* kernel_near.c: kernels of a joint together with those next to it, and their settings by cross-validation.
+/* near.c: kernels of a joint together with those next to it, and their settings by cross-validation.
 
        k_g(a, b) = s^2 [K(N(g)) + single K(g)] / (1 + single),    N(g): joint g, the one above and those below
 
@@ -7,7 +7,7 @@
    Matern kernel; format.h has the formulas and defines x. The last two divide x by a width s; the factor s^2 keeps the
    meaning of a ridge independent of the settings. */
 
-#include "fit/corrective/kernel.h"
+#include "fit/regression/regression.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* kernel_inputs.c: which joints drive a point of the kernel corrective, and the kernels of single joints between
+/* inputs.c: which joints drive a point of the kernel corrective, and the kernels of single joints between
    examples.
 
        E_g(a, b) = exp(-(3 - tr R_a^T R_b) / 2 s_g^2),    3 - tr R_a^T R_b = 4 (1 - (q_a . q_b)^2)
@@ -6,7 +6,7 @@
 
    A control is one more joint, with E_g(a, b) = exp(-(a - b)^2 / 2 s_g^2) of values in units of its range. */
 
-#include "fit/corrective/kernel.h"
+#include "fit/regression/regression.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,4 +210,20 @@ static void fill_table(void *user, size_t i, pelt_arena *scratch) {
 void pelt_kernel_tables(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
                         const pelt_kernel_settings *settings, uint32_t threads, float *tables) {
     pelt_parallel(arena, threads, inputs->count, fill_table, &(table_work){poses, inputs, settings, tables});
+}
+
+uint32_t pelt_group_points(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t count, const uint32_t *points,
+                           uint32_t *group_of) {
+    pelt_arena *work = pelt_arena_inside(arena);
+    const uint8_t **groups = PELT_NEW(work, count, const uint8_t *);
+    uint32_t group_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *support = inputs->supports + (size_t)(points ? points[i] : i) * inputs->count;
+        uint32_t g = 0;
+        while (g < group_count && memcmp(support, groups[g], inputs->count)) g++;
+        if (g == group_count) groups[group_count++] = support;
+        group_of[i] = g;
+    }
+    pelt_arena_free(work);
+    return group_count;
 }
