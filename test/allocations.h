@@ -1,5 +1,5 @@
-/* allocations.h: counts allocations, and lets them fail. The linker sends every call of these to the functions below, for
-   the programs that test/CMakeLists.txt names. */
+/* allocations.h: counts allocations, and makes them fail. The linker redirects every call to the functions below, for
+   the programs listed in test/CMakeLists.txt. */
 
 #ifndef PELT_TEST_ALLOCATIONS_H
 #define PELT_TEST_ALLOCATIONS_H
@@ -20,13 +20,13 @@ void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
 static _Atomic int allocations;            /* loops allocate in every thread */
-static _Atomic long allocations_left = -1; /* so many succeed; negative: all */
-static _Atomic bool allocations_fail_once; /* the next one after those fails, and all others succeed */
+static _Atomic long allocations_left = -1; /* this many succeed; negative: all */
+static _Atomic bool allocations_fail_once; /* only the next one after those fails */
 static _Atomic bool allocations_failed;
 
 static bool runs_out(void) {
     allocations++;
-    long left = allocations_left; /* of several threads exactly one takes each step */
+    long left = allocations_left; /* exactly one of several threads takes each step */
     while (left > 0 && !atomic_compare_exchange_weak(&allocations_left, &left, left - 1)) continue;
     if (left != 0) return false;
     if (allocations_fail_once && !atomic_compare_exchange_strong(&allocations_left, &left, -1)) return false;
@@ -34,17 +34,17 @@ static bool runs_out(void) {
     return true;
 }
 
-/* Lets allocation `allowed` + 1 fail, and all that follow it, or it alone. */
+/* Makes allocation `allowed` + 1 fail, with all that follow it or alone. */
 static inline void allocations_begin(long allowed, bool once) {
 #ifdef PELT_GUARDS
-    pelt_arena_shares_chunks = true; /* as they are for users: far fewer */
+    pelt_arena_shares_chunks = true; /* as for users: far fewer */
 #endif
     allocations_fail_once = once;
     allocations_failed = false;
     allocations_left = allowed;
 }
 
-/* All succeed again; false when none has failed. */
+/* All succeed again; false if none has failed. */
 static inline bool allocations_end(void) {
     allocations_left = -1;
     return allocations_failed;

@@ -1,5 +1,5 @@
-/* character.h: small characters for tests, made by hand: a skeleton, a tube around it, weights, clips. Everything is in
-   the arena of one bundle. */
+/* character.h: small handmade characters for tests: a skeleton, a tube around it, weights, clips. Everything is in one
+   bundle's arena. */
 
 #ifndef PELT_TEST_CHARACTER_H
 #define PELT_TEST_CHARACTER_H
@@ -18,8 +18,7 @@ static inline pelt_transform character_turn(double x, double y, double z, double
     return t;
 }
 
-/* An empty bundle with joints named "joint0", "joint1", ...; each stands one unit above its parent, not turned. */
-/* Names as people write them. */
+/* Methods by their usual names. */
 static inline pelt_method method_named(const char *name) {
     int method = 0;
     while (method < PELT_METHOD_COUNT && strcmp(pelt_method_name((pelt_method)method), name)) method++;
@@ -32,6 +31,7 @@ static inline pelt_blend blend_named(const char *name) {
     return (pelt_blend)blend;
 }
 
+/* An empty bundle with joints named "joint0", "joint1", ...; each is one unit above its parent, without rotation. */
 static inline pelt_bundle *character_new(uint32_t joint_count, const int32_t *parents) {
     pelt_arena *arena = pelt_arena_new(0);
     assert_non_null(arena);
@@ -89,7 +89,7 @@ static inline void character_tube(pelt_bundle *bundle, uint32_t vertex_count, do
     mesh->diagonal = (float)pelt_diagonal(mesh->positions, vertex_count);
 }
 
-/* Tangents across the normals, in random directions and of either hand. */
+/* Tangents perpendicular to the normals, in random directions and of either handedness. */
 static inline void character_random_tangents(pelt_bundle *bundle, uint64_t *seed) {
     pelt_mesh *mesh = &bundle->mesh;
     mesh->tangents = PELT_NEW(bundle->arena, 4 * (size_t)mesh->vertex_count, float);
@@ -156,7 +156,7 @@ static inline void character_free(pelt_bundle *bundle) {
     if (bundle) pelt_arena_free(bundle->arena);
 }
 
-/* Makes a clip one of the bundle's. */
+/* Adds a clip to the bundle. */
 static inline void character_own(pelt_bundle *bundle, const pelt_clip *clip) {
     const pelt_clip **clips = PELT_NEW(bundle->arena, (size_t)bundle->clip_count + 1, const pelt_clip *);
     for (uint32_t i = 0; i < bundle->clip_count; i++) clips[i] = bundle->clips[i];
@@ -164,7 +164,7 @@ static inline void character_own(pelt_bundle *bundle, const pelt_clip *clip) {
     bundle->clips = clips;
 }
 
-/* A clip from local transforms [frame][joint], with keys at 24 frames a second and without positions. */
+/* A clip from local transforms [frame][joint], with keys at 24 frames per second and without positions. */
 static inline pelt_clip *character_clip(pelt_bundle *bundle, const char *name, uint32_t frame_count,
                                         const pelt_transform *locals) {
     uint32_t joints = bundle->skeleton.joint_count;
@@ -192,7 +192,7 @@ static inline pelt_clip *character_clip(pelt_bundle *bundle, const char *name, u
     return clip;
 }
 
-/* Gives a clip true positions: its own linear blend. They are returned so that a test can spoil them. */
+/* Gives a clip true positions: its own linear blend. Returns them, so that a test can modify them. */
 static inline float *character_blend(pelt_bundle *bundle, pelt_clip *clip) {
     size_t n = 3 * (size_t)bundle->mesh.vertex_count;
     pelt_transform *locals = PELT_NEW(bundle->arena, bundle->skeleton.joint_count, pelt_transform);

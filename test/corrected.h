@@ -6,7 +6,7 @@
 #include "fit/examples/support.h"
 #include "test/character.h"
 
-/* Fills in the displacement of every vertex, [vertex_count][3], for the angles of the joints about z, in degrees. */
+/* Sets the displacement of every vertex, [vertex_count][3], for the joints' angles about z, in degrees. */
 typedef void corrected_truth(const pelt_bundle *bundle, const double *angles, double *displacements);
 
 /* A chain of joints with a clip of examples: angles [frame][joint] in degrees about z. */
@@ -43,7 +43,7 @@ static inline pelt_clip *corrected_clip(pelt_bundle *bundle, const char *name, u
     return clip;
 }
 
-/* A fit in the making: blend done, corrective not yet. */
+/* A fit in progress: the blend is done, the corrective is not. */
 static inline pelt_fitting corrected_fitting(pelt_bundle *bundle, const pelt_clip *clip) {
     pelt_fitting f = {.bundle = bundle,
                       .examples = pelt_bundle_examples(bundle, &clip, 1),
@@ -55,7 +55,7 @@ static inline pelt_fitting corrected_fitting(pelt_bundle *bundle, const pelt_cli
     return f;
 }
 
-/* Largest difference of the fitted corrective from the truth in a pose. */
+/* Largest difference between the fitted corrective and the truth in a pose. */
 static inline double corrected_error(const pelt_fitting *f, const double *angles, corrected_truth *truth) {
     uint32_t n = f->model.vertex_count, joints = f->bundle->skeleton.joint_count;
     double *d = calloc(3 * (size_t)n, sizeof *d), *t = calloc(3 * (size_t)n, sizeof *t), worst = 0;
@@ -109,7 +109,7 @@ static inline double corrected_rel_err(const char *path, const char *test, pelt_
 }
 
 /* Angles of poses, [pose][joints]: rest, each joint but the first alone from -60 to 60 degrees in steps, then `more`
-   poses of all these joints at random. Returns how many there are. */
+   poses of all these joints at random. Returns their number. */
 static inline uint32_t corrected_poses(uint32_t joints, int step, uint32_t more, uint64_t seed, double *angles) {
     uint32_t count = 1;
     for (uint32_t j = 0; j < joints; j++) angles[j] = 0;
@@ -133,7 +133,7 @@ static inline void corrected_sizes(const pelt_bundle *bundle, uint32_t vertex, d
     }
 }
 
-/* What correctives of movers begin with. */
+/* What fits of mover-based correctives start with. */
 typedef struct corrected_parts {
     pelt_bundle *bundle;
     pelt_fitting f;

@@ -1,4 +1,4 @@
-/* corrective_maker.h: correctives made of random numbers, with everything that a corrective can have. */
+/* corrective_maker.h: random correctives, with every feature a corrective can have. */
 
 #ifndef PELT_TEST_CORRECTIVE_MAKER_H
 #define PELT_TEST_CORRECTIVE_MAKER_H
@@ -20,7 +20,7 @@ static inline void maker_quaternion(uint64_t *seed, double spread, float q[4]) {
         q[i] = (float)(spread * maker_noise(seed) + (i == 3));
         length += (double)q[i] * q[i];
     }
-    double sign = test_random(seed) < 0.5 ? -1 : 1; /* q and -q are one rotation */
+    double sign = test_random(seed) < 0.5 ? -1 : 1; /* q and -q are the same rotation */
     for (int i = 0; i < 4; i++) q[i] = (float)(sign * q[i] / sqrt(length));
 }
 
@@ -87,7 +87,7 @@ static inline pelt_kernel *maker_kernel(pelt_arena *arena, uint64_t *seed, uint3
         scales[j] = 0.1f + 0.1f * (float)j;
     }
     for (uint32_t i = 0; i < joints * centers; i++) maker_quaternion(seed, 0.5, places + 4 * (size_t)i);
-    for (uint32_t c = 0; centers > 16 && c < centers; c++) /* of many centres most move one joint or control alone */
+    for (uint32_t c = 0; centers > 16 && c < centers; c++) /* with many centres, most move one joint or control alone */
         for (uint32_t j = 0; c % 3 && j < joints; j++)
             if (j != c % joints)
                 memcpy(places + 4 * ((size_t)c * joints + j), j < skeleton_joints ? still : nothing, 16);
@@ -131,7 +131,7 @@ static inline pelt_features *maker_features(pelt_arena *arena, uint64_t *seed, u
     }
     for (uint32_t g = 0; g < groups; g++) {
         uint32_t count = 0, *list = PELT_NEW(arena, (size_t)joints * each, uint32_t), own = coefficients + g % 3;
-        for (uint32_t i = 0; i < g % joints * each; i++) { /* of every set but the first all, but for some */
+        for (uint32_t i = 0; i < g % joints * each; i++) { /* all of every set but the first, with some exceptions */
             uint32_t set = (g + 2 * (i / each)) % joints, eight = i % each;
             if (rank && (8 * eight >= sets[set].rank || (i > each && i % 4 == 1))) continue;
             list[count++] = set * each + eight;
@@ -208,7 +208,7 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
                          .folded_turns = turns};
     for (uint32_t a = 0; a < AXES; a++) ((pelt_axis *)w->axes)[a].weight = 1;
     float *centers = maker_centers(arena, seed, w->axes, AXES, CENTERS);
-    for (uint32_t a = 1; a < AXES; a += 3) /* along some axes the last ones are where the first is */
+    for (uint32_t a = 1; a < AXES; a += 3) /* along some axes the last ones coincide with the first */
         for (uint32_t q = PELT_BLOCK; q < CENTERS; q++)
             memcpy(centers + 4 * (q * AXES + a), centers + 4 * a, 4 * sizeof *centers);
     w->centers = centers;

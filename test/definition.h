@@ -1,5 +1,5 @@
-/* definition.h: displacements of a corrective in double, straight from the definition in model/corrective.h: what the run
-   time and the fits are compared with. */
+/* definition.h: displacements of a corrective in double, straight from the definition in model/corrective.h: the
+   reference for the run time and the fits. */
 
 #ifndef PELT_TEST_DEFINITION_H
 #define PELT_TEST_DEFINITION_H

@@ -1,4 +1,4 @@
-/* dump_blend.c: writes what pelt makes of a glTF file, so that another program can compare.
+/* dump_blend.c: writes pelt's reading of a glTF file, for comparison by another program.
 
        dump_blend FILE.glb OUT.bin [COPY.glb]
 

@@ -1,5 +1,5 @@
-/* dump_forms.c: skins of every form (gl_subjects.h), built-in characters with seams by every method, and real ones where
-   they are, each with poses and with what the processor makes of them, so that other programs can compare.
+/* dump_forms.c: skins of every form (gl_subjects.h), built-in characters with seams by every method, and real ones if
+   available, each with poses and the processor's results, for comparison by other programs.
 
        dump_forms OUT.bin
 
@@ -70,7 +70,7 @@ static void put_sample(FILE *out, pelt_method method, const char *method_name) {
     subject_free(&s);
 }
 
-/* Of the methods those that are quick to fit. */
+/* Only methods that are quick to fit. */
 static void put_real(FILE *out, int i) {
     subject s = {0};
     char name[64];

@@ -1,4 +1,4 @@
-/* dump_skin.c: writes what a skin makes of a clip, in the form of dump_blend.c, so that another program can compare.
+/* dump_skin.c: writes a skin's output for a clip, in the format of dump_blend.c, for comparison by another program.
 
        dump_skin SKIN.pelt BUNDLE.glb CLIP OUT.bin */
 

@@ -1,4 +1,4 @@
-/* dump_tangents.c: writes what pelt makes of the texture of a glTF file, so that another program can compare.
+/* dump_tangents.c: writes pelt's tangents for a glTF file, for comparison by another program.
 
        dump_tangents FILE.glb OUT.bin
 

@@ -1,4 +1,4 @@
-/* frames.h: small made-up frames for the tests of key points. */
+/* frames.h: small synthetic frames for tests of key points. */
 
 #ifndef PELT_TEST_FRAMES_H
 #define PELT_TEST_FRAMES_H
@@ -23,8 +23,8 @@ static inline pelt_result test_frames_read(void *user, uint32_t first, uint32_t 
     return PELT_OK;
 }
 
-/* Smooth motions of points on a line: `modes` waves with random strength per frame, each a good deal weaker than the
-   one before, around points at (x, 0, 0); components beyond three are waves too. */
+/* Smooth motions of points on a line: `modes` waves with random strength per frame, each much weaker than the previous
+   one, around points at (x, 0, 0); components beyond three are waves too. */
 static inline test_frames *test_frames_make(uint32_t frame_count, uint32_t point_count, uint32_t components,
                                             uint32_t modes, double noise, uint64_t seed) {
     test_frames *t = calloc(1, sizeof *t);

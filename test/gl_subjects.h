@@ -1,5 +1,5 @@
-/* gl_subjects.h: skins with everything that the graphics side has to be right about, each with characters in different
-   poses, and what the processor makes of them. */
+/* gl_subjects.h: skins with everything the graphics side must get right, each with characters in different poses, and
+   the processor's results. */
 
 #ifndef PELT_TEST_GL_SUBJECTS_H
 #define PELT_TEST_GL_SUBJECTS_H
@@ -9,7 +9,7 @@
 #include <pelt/gl.h>
 
 typedef struct subject {
-    pelt_bundle *bundle; /* NULL: the skin is not of one made here */
+    pelt_bundle *bundle; /* NULL: the skin was not made here */
     pelt_bytes *bytes;
     pelt_skin skin;
     double diagonal;
@@ -34,7 +34,7 @@ static inline double skin_diagonal(const pelt_skin *skin) {
     return sqrt(square);
 }
 
-/* Room for characters, whose poses are filled in later. */
+/* Allocates characters, whose poses are set later. */
 static inline void subject_room(subject *s, uint32_t characters) {
     s->characters = characters, s->diagonal = fmax(skin_diagonal(&s->skin), 1e-3);
     s->scratches = calloc(characters, sizeof *s->scratches);
@@ -69,7 +69,7 @@ static inline void subject_free(subject *s) {
         pelt_bytes_free(s->bytes);
 }
 
-/* A tube of a skin made here. spread: how far joints turn; scales: joints also scale. */
+/* The recipe for a tube with a skin. spread: how far joints rotate; scales: joints also scale. */
 typedef struct recipe {
     const char *name;
     uint32_t joints, vertices, influences;
@@ -135,7 +135,7 @@ static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *b
 
 static inline subject subject_of(const recipe *r) {
     uint64_t seed = 11;
-    int32_t *parents = calloc(r->joints, sizeof *parents); /* a tree, so that many joints do not reach far */
+    int32_t *parents = calloc(r->joints, sizeof *parents); /* a tree, so that many joints do not extend far */
     for (uint32_t j = 0; j < r->joints; j++) parents[j] = (int32_t)(j + 1) / 2 - 1;
     subject s = {.bundle = character_new(r->joints, parents)};
     free(parents);
@@ -159,7 +159,7 @@ static inline subject subject_of(const recipe *r) {
     return s;
 }
 
-/* Fits the clip "train" of a bundle and plays frames of a clip that the fit has not seen. The bundle is freed. */
+/* Fits the clip "train" of a bundle and plays frames of an unseen clip. Frees the bundle. */
 static inline void subject_fit_bundle(pelt_bundle *bundle, const char *clip_name, pelt_fit_options options,
                                       uint32_t characters, subject *s) {
     pelt_error error = {0};
@@ -181,7 +181,7 @@ static inline void subject_fit_bundle(pelt_bundle *bundle, const char *clip_name
     pelt_bundle_free(bundle);
 }
 
-/* The same for a real character. False when its file is not here. */
+/* The same for a real character. False if its file is missing. */
 static inline bool subject_fit(const char *file, const char *clip_name, pelt_fit_options options, uint32_t characters,
                                subject *s) {
     const char *path = test_data(file);
@@ -193,7 +193,7 @@ static inline bool subject_fit(const char *file, const char *clip_name, pelt_fit
     return true;
 }
 
-/* Real characters, and what is made of them. */
+/* Real characters, and the fits made from them. */
 static const struct {
     const char *file, *clip;
     pelt_fit_options options;
@@ -207,7 +207,7 @@ static const struct {
 };
 enum { REAL_SUBJECTS = sizeof real_subjects / sizeof *real_subjects };
 
-/* The largest difference; infinite where a number is none. */
+/* The largest difference; infinite if any value is NaN. */
 static inline double largest_gap(const pelt_skin *skin, const float *a, const float *b) {
     double worst = 0;
     for (uint32_t v = 0; v < skin->vertex_count; v++)
@@ -219,8 +219,8 @@ static inline double largest_gap(const pelt_skin *skin, const float *a, const fl
     return worst;
 }
 
-/* How far the processor's own instruction sets are apart: where the changes of normals are sums of large terms that
-   cancel (weighted, in 16 bits), that is more than rounding. */
+/* How far the processor's own instruction sets differ: where changes of normals are sums of large terms that cancel
+   (weighted, in 16 bits), this exceeds rounding. */
 static inline double own_normal_gap(const subject *s, uint32_t c) {
     float *positions = aligned_alloc(64, pelt_output_size(&s->skin)),
           *normals = aligned_alloc(64, pelt_output_size(&s->skin));

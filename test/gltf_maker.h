@@ -1,5 +1,5 @@
-/* gltf_maker.h: tiny glTF files, made by hand. A test adds arrays (accessor 0, 1, ...) and writes the rest as JSON text
-   with ' for ". */
+/* gltf_maker.h: tiny handmade glTF files. A test adds arrays (accessor 0, 1, ...) and writes the rest as JSON text with
+   ' for ". */
 
 #ifndef PELT_GLTF_MAKER_H
 #define PELT_GLTF_MAKER_H
@@ -27,7 +27,7 @@ static inline int make_view(maker *m, const void *bytes, size_t size, int stride
     return m->view_count++;
 }
 
-/* An accessor from its own words, such as "'bufferView':0,'componentType':5126,'type':'VEC3','count':3". */
+/* An accessor with its properties as text, such as "'bufferView':0,'componentType':5126,'type':'VEC3','count':3". */
 static inline void make_accessor(maker *m, const char *text) {
     if (*m->accessors) strcat(m->accessors, ",");
     strcat(strcat(strcat(m->accessors, "{"), text), "}");
@@ -44,7 +44,7 @@ static inline void make_array(maker *m, const void *bytes, size_t size, int type
 #define MAKE_FLOATS(m, shape, count, ...)                                                                              \
     make_array(m, (const float[]){__VA_ARGS__}, sizeof((const float[]){__VA_ARGS__}), FLOAT, shape, count, false)
 
-/* The JSON text of the file; `buffer` is what is said of the buffer beside its length. */
+/* The JSON text of the file; `buffer` holds the buffer's properties besides its length. */
 static inline const char *make_json(const maker *m, const char *buffer, const char *rest) {
     static char text[65536];
     snprintf(text, sizeof text,
@@ -55,7 +55,7 @@ static inline const char *make_json(const maker *m, const char *buffer, const ch
     return text;
 }
 
-/* The file as a .glb; bytes belong to the caller until the next call. */
+/* The file as a .glb; the bytes are valid until the next call. */
 static inline pelt_file make_glb(const maker *m, const char *rest) {
     static uint8_t bytes[131072];
     const char *json = make_json(m, "", rest);
@@ -69,11 +69,11 @@ static inline pelt_file make_glb(const maker *m, const char *rest) {
     return (pelt_file){bytes, head[2]};
 }
 
-/* Reads bytes as a file of that name; NULL with the sentence in *error. */
+/* Reads bytes as a file of that name; NULL with the message in *error. */
 static inline pelt_bundle *read_bytes(pelt_file file, const char *path, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(64 * file.size + (16 << 20));
     pelt_bundle *bundle = PELT_NEW(arena, 1, pelt_bundle);
-    uint8_t *copy = malloc(file.size + 1); /* of its own, so that a sanitizer sees a step beyond its end */
+    uint8_t *copy = malloc(file.size + 1); /* a separate copy, so that a sanitizer sees reads beyond its end */
     memcpy(copy, file.bytes, file.size);
     copy[file.size] = 0;
     bundle->arena = arena;
@@ -86,7 +86,7 @@ static inline pelt_bundle *read_bytes(pelt_file file, const char *path, pelt_err
     return NULL;
 }
 
-/* A bundle that must be good. */
+/* A bundle that must be valid. */
 static inline pelt_bundle *make_bundle(const maker *m, const char *rest) {
     pelt_error error = {0};
     pelt_bundle *bundle = read_bytes(make_glb(m, rest), NULL, &error);

@@ -1,6 +1,5 @@
-/* make_seeds.c: files of every kind that pelt writes, small, as seeds for the fuzzers: FOLDER/NAME/... for fuzz_NAME. Each
-   must open; the program fails with a sentence when one does not, so that fuzzing never starts from files that are
-   refused at the first byte. */
+/* make_seeds.c: files of every kind that pelt writes, small, as seeds for the fuzzers: FOLDER/NAME/... for fuzz_NAME.
+   Each must open, or the program fails, so that fuzzing never starts from files that are rejected at the first byte. */
 
 #include "io/io.h"
 #include "io/pfm.h"
@@ -153,7 +152,7 @@ static pelt_result read_waves(void *user, uint32_t first, uint32_t count, float 
     return PELT_OK;
 }
 
-/* Facts of a box that nobody has gathered. */
+/* Facts of a box that was never gathered. */
 static pelt_result describe(void *user, const pelt_keys *keys, pelt_keys_words *words, pelt_error *error) {
     (void)user, (void)keys;
 #ifdef PELT_WITH_LIGHT

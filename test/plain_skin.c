@@ -1,4 +1,4 @@
-/* plain_skin.c: the skin that a glTF file has itself, its own weights and nothing else.
+/* plain_skin.c: the skin of a glTF file as it is: its weights and nothing else.
 
        plain_skin FILE.glb SKIN.pelt */
 

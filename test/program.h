@@ -1,4 +1,4 @@
-/* program.h: the program as a user meets it: words in, words and files out, exit codes. */
+/* program.h: the program as users see it: arguments in, text and files out, exit codes. */
 
 #ifndef PELT_TEST_PROGRAM_H
 #define PELT_TEST_PROGRAM_H
@@ -9,7 +9,7 @@
 
 static char program_output[1 << 20], program_errors[1 << 16];
 
-/* The path of a file in the test's folder; good for the next three calls. */
+/* The path of a file in the test's folder; valid for the next three calls. */
 static inline const char *file_path(const char *name) {
     static char paths[4][400];
     static int next;
@@ -18,7 +18,7 @@ static inline const char *file_path(const char *name) {
     return path;
 }
 
-/* Commands of the shell in the test's folder, which must succeed. */
+/* Runs shell commands in the test's folder, which must succeed. */
 static inline void shell(const char *format, ...) {
     char words[2000], line[2200];
     va_list arguments;
@@ -29,7 +29,7 @@ static inline void shell(const char *format, ...) {
     if (system(line)) fail_msg("%s", line);
 }
 
-/* The text of a file in the test's folder; none when it is not there. */
+/* The text of a file in the test's folder; empty if it does not exist. */
 static inline void program_read(const char *name, char *text, size_t size) {
     FILE *file = fopen(file_path(name), "rb");
     size_t n = file ? fread(text, 1, size - 1, file) : 0;
@@ -37,7 +37,7 @@ static inline void program_read(const char *name, char *text, size_t size) {
     if (file) fclose(file);
 }
 
-/* Runs `pelt WORDS` in the test's folder; returns the exit code. What it prints goes to program_output and
+/* Runs `pelt WORDS` in the test's folder; returns the exit code. Its output goes to program_output and
    program_errors. */
 static inline int pelt(const char *format, ...) {
     char words[3000], line[6000], here[1000] = "";
@@ -55,7 +55,7 @@ static inline int pelt(const char *format, ...) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The object that `pelt WORDS --json` prints; it must succeed. */
+/* The object printed by `pelt WORDS --json`, which must succeed. */
 static inline json_t *pelt_json(const char *format, ...) {
     char words[3000];
     va_list arguments;

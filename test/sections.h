@@ -1,4 +1,4 @@
-/* sections.h: sections of a file in memory, found and hidden by their four letters. */
+/* sections.h: finds and hides sections of a file in memory by their four letters. */
 
 #ifndef PELT_TEST_SECTIONS_H
 #define PELT_TEST_SECTIONS_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The entry of a section in the table; NULL: there is none. */
+/* The table entry of a section, or NULL. */
 static inline uint8_t *section_entry(void *bytes, const char *kind) {
     uint32_t count;
     memcpy(&count, (uint8_t *)bytes + 12, 4);
@@ -24,7 +24,7 @@ static inline uint8_t *section_bytes(void *bytes, const char *kind) {
     return (uint8_t *)bytes + offset;
 }
 
-/* As a file of an older pelt: readers skip what they do not know. */
+/* Makes it look like a file of an older pelt: readers skip unknown sections. */
 static inline void hide_section(void *bytes, const char *kind) {
     uint8_t *entry = section_entry(bytes, kind);
     if (!entry) fail_msg("there is no section %s", kind);

@@ -1,4 +1,4 @@
-/* test.h: what every test includes. */
+/* test.h: included by every test. */
 
 #ifndef PELT_TEST_H
 #define PELT_TEST_H
@@ -15,12 +15,12 @@
 
 #include <cmocka.h>
 
-/* PELT_ONLY, where it is set, is a pattern that the names of tests must match to be run. */
+/* PELT_ONLY, if set, is a pattern: only tests with matching names run. */
 __attribute__((constructor)) static void test_choose(void) {
     if (getenv("PELT_ONLY")) cmocka_set_test_filter(getenv("PELT_ONLY"));
 }
 
-/* Path of a file of the real characters, or NULL when they are not there (the test then says so and skips). */
+/* Path of a file of the real characters, or NULL if missing (the test then reports that and skips). */
 static inline const char *test_data(const char *name) {
     static char paths[8][1024];
     static int next;
@@ -33,9 +33,9 @@ static inline const char *test_data(const char *name) {
     return NULL;
 }
 
-/* A folder for the files of one test program, made once, where TMPDIR says, and removed when the program ends. */
+/* A folder for the files of one test program, created once under TMPDIR and removed when the program ends. */
 static char test_folder_path[80];
-static int test_folder_owner; /* a child that ends leaves it */
+static int test_folder_owner; /* a child process leaves it alone */
 
 static inline void test_folder_remove(void) {
     char line[100];
@@ -54,8 +54,7 @@ static inline const char *test_folder(void) {
     return test_folder_path;
 }
 
-/* Tests of figures on whole characters begin with this: sanitizers slow them to minutes, and what they run other tests run
-   on less. */
+/* For tests of figures on whole characters: sanitizers slow them to minutes, and smaller tests cover the same code. */
 static inline void test_only_at_full_speed(void) {
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

@@ -1,6 +1,6 @@
-/* test_align.c: caches as other tools write them: in other axes and units, elsewhere, beginning at another frame, with
-   one point for all vertices that the file splits, in an order of their own. What is read must be the truth that the
-   cache was made of. */
+/* test_align.c: caches as other tools write them: with different axes and units, offset, starting at another frame,
+   with one point for vertices that the file splits, in a different order. Reading must recover the truth the cache was
+   made from. */
 
 #include "rig/align.h"
 #include "io/io.h"
@@ -11,9 +11,9 @@
 
 typedef struct spoiling {
     bool shuffled;
-    int axes[3]; /* how the cache is to be read: zero: as it is */
+    int axes[3]; /* how to transform the cache; zero: not at all */
     double scale, offset[3];
-    int early, more; /* frames before the clip's first, and after its last; negative: they are missing */
+    int early, more; /* frames before the clip's first, and after its last; negative: missing */
 } spoiling;
 
 typedef struct subject {
@@ -67,7 +67,7 @@ static void spoil(subject *s, spoiling how) {
     s->cache = (pelt_point_frames){"cache.pc2", frames, points, s->positions};
 }
 
-/* The largest distance of what was read from the truth, relative to the size. */
+/* The largest distance between what was read and the truth, relative to the size. */
 static double distance_from_truth(const subject *s, const pelt_alignment *how) {
     uint32_t first, keys = pelt_aligned_keys(s->clip->frame_count, s->cache.frame_count, how->shift, &first);
     double worst = 0;
@@ -168,7 +168,7 @@ static void whatever_was_done_to_a_cache_is_undone(void **state) {
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             if (!variant && ways[i].shuffled) continue; /* that is another test */
             subject s = subject_of("elbow", variant ? "seam" : NULL, 400);
-            /* Offset and scale are the medians of differences from the blend, which is not the truth. */
+            /* Offset and scale are medians of differences from the blend, which is not the truth. */
             bool exact =
                 ways[i].offset[0] == 0 && (ways[i].scale == 0 || ways[i].scale == 0.01 || ways[i].scale == 100);
             expect_truth(&s, ways[i], exact ? 1e-6 : 2e-3);
@@ -226,7 +226,7 @@ static void points_that_cannot_be_told_apart_are_refused(void **state) {
     (void)state;
     subject s = subject_of("elbow", "seam", 400);
     spoil(&s, (spoiling){.shuffled = true});
-    /* One more point, at rest at the place of another, moves by itself: nothing says which is which. */
+    /* One more point, at rest in the same place as another, moves separately: nothing says which is which. */
     uint32_t more = s.point_count + 1;
     float *positions = PELT_NEW(s.bundle->arena, 3 * (size_t)s.cache.frame_count * more, float);
     for (uint32_t f = 0; f < s.cache.frame_count; f++) {
@@ -278,7 +278,7 @@ static void damaged_caches_are_harmless(void **state) {
 
 enum { SIDE = 4, KEYS = 3 };
 
-/* Two bent sheets, the second one on a node that is turned about z; "head" is "head.mesh" in the file. */
+/* Two bent sheets, the second one on a node rotated about z; "head" is "head.mesh" in the file. */
 static void write_two_objects(const char *path) {
     maker *m = calloc(1, sizeof *m);
     float positions[2][SIDE * SIDE][3];

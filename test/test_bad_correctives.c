@@ -1,5 +1,5 @@
-/* test_bad_correctives.c: example sets that a corrective cannot or can only just be fitted to, through the program, for
-   every corrective: a right skin, or one sentence that names the thing and what to do. */
+/* test_bad_correctives.c: example sets that a corrective can barely or not be fitted to, through the program, for every
+   corrective: expects a correct skin, or a message that says what is wrong and what to do. */
 
 #include "io/io.h"
 #include "test/corrected.h"
@@ -8,14 +8,14 @@
 static const char *const methods[] = {"psd", "wpsd", "eigen", "kernel"};
 enum { PSD, WPSD, EIGEN, KERNEL, METHODS };
 
-/* A character that is written to files: a chain of joints, one clip, angles [frame][joint] in degrees. */
+/* A character written to files: a chain of joints, one clip, angles [frame][joint] in degrees. */
 typedef struct subject {
     pelt_bundle *bundle;
     pelt_clip *clip;
     float *positions; /* of the clip, to be spoiled */
 } subject;
 
-/* Bumps at the joints, by the sine of their angles: a function of the rotation, whatever the number of turns. */
+/* Bumps at the joints, by the sine of their angles: functions of the rotation, whatever the number of turns. */
 static void bumps(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++)
         for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++) {
@@ -55,8 +55,8 @@ static void subject_write(subject *s) {
 
 /* -- What is expected ---------------------------------------------------------------------------------------------- */
 
-/* Of one method: a skin whose largest error in training is below `most` (a fraction of the size), or a refusal; with
-   `said` among the warnings or in the sentence. */
+/* For one method: a skin whose largest training error is below `most` (a fraction of the size), or a refusal; with
+   `said` in the warnings or the message. */
 typedef struct outcome {
     bool refused;
     const char *said; /* NULL: anything */
@@ -116,7 +116,7 @@ enum {
     JOINTS = 3,
     VERTICES = 56,
     MOST = 64
-}; /* a ring of vertices is at every joint, half on one and half on the other */
+}; /* there is a ring of vertices at every joint, half on one joint and half on the other */
 
 /* Rest, then each joint alone. */
 static uint32_t sweeps(double angles[MOST][JOINTS]) {
@@ -191,8 +191,8 @@ static void one_example_and_two(void **state) {
 
 /* -- Shapes -------------------------------------------------------------------------------------------------------- */
 
-/* A blend of no turn and half a turn flattens the ring at the joint: what the corrective adds there is lost in two
-   directions, so that the true shape cannot be reached, but everything stays finite and is counted. */
+/* Blending no rotation with half a turn flattens the ring at the joint: the corrective's effect is lost in two
+   directions, so the true shape cannot be reached, but everything stays finite and is counted. */
 static void blends_that_collapse(void **state) {
     (void)state;
     double angles[MOST][JOINTS];
@@ -201,7 +201,8 @@ static void blends_that_collapse(void **state) {
     for (size_t i = 0; i < 19 * 3 * VERTICES; i++)
         s.positions[i] += (float)(0.03 * sin((double)(i % (3 * VERTICES))) * (double)(i / (3 * VERTICES)) / 19);
     subject_write(&s);
-    /* Half of each of two joints that are turned by a apart scales the plane of the turn by c = cos(a / 2). */
+    /* Blending two joints that are rotated by an angle a apart, half each, scales the plane of rotation by c = cos(a /
+       2). */
     uint32_t flat = 0;
     for (int e = 0; e < 19; e++) {
         double c = cos(angles[e][1] * acos(-1) / 360);
@@ -247,7 +248,7 @@ static void one_vertex(void **state) {
     s.clip = corrected_clip(s.bundle, "train", count, angles[0], bumps);
     s.positions = (float *)s.clip->positions;
     subject_write(&s);
-    for (int m = 0; m < METHODS; m++) { /* it has no size, so that errors are in units */
+    for (int m = 0; m < METHODS; m++) { /* it has no size, so errors are absolute */
         json_t *object = pelt_json("fit bad.glb --train train --method %s -o bad.pelt", methods[m]);
         assert_true(number(json_object_get(object, "train"), "max") < 1e-3);
         json_decref(object);
@@ -265,7 +266,7 @@ static void no_joint_that_moves(void **state) {
     check(s, "", (outcome[]){REFUSED("have the same pose"), REFUSED("have the same pose"), NO_SWEEP, NO_TURN});
 }
 
-/* Correctives that are driven by distances of poses take translations for poses too. */
+/* Correctives driven by pose distances accept translations too. */
 static void joints_that_slide_and_do_not_turn(void **state) {
     (void)state;
     enum { FRAMES = 9 };
@@ -285,7 +286,8 @@ static void joints_that_slide_and_do_not_turn(void **state) {
 
 /* -- Numbers ------------------------------------------------------------------------------------------------------- */
 
-/* Each example turns a joint a little further, some of them that joint alone. One more than a corrective takes is one too many. */
+/* Each example rotates a joint a little further, some of them that joint alone. One more than a corrective takes is too
+   many. */
 static void of_too_many_examples_those_that_lie_apart_are_taken(void **state) {
     (void)state;
     static const uint32_t most[METHODS] = {800, 300, 2000, 1000};

@@ -44,7 +44,7 @@ static void crowd_order(crowd *c) {
 
 static uint32_t bits(uint64_t set) { return (uint32_t)__builtin_popcountll(set); }
 
-/* Entries of an order; NULL is the order of the mesh. */
+/* Entries of an order; NULL is the mesh's order. */
 static uint32_t cost(const crowd *c, const uint32_t *order) {
     uint32_t total = 0;
     for (uint32_t s = 0; s < c->count; s += 16) {
@@ -126,7 +126,7 @@ static void the_order_never_costs_more_than_that_of_the_mesh(void **state) {
     }
 }
 
-/* The cheapest way to choose the 16 vertices of the first of two blocks, by trying all. */
+/* The cheapest way to choose the 16 vertices of the first of two blocks, by exhaustive search. */
 static uint32_t cheapest_pair_of_blocks(const crowd *c) {
     uint32_t best = UINT32_MAX;
     for (uint32_t chosen = 0xffff; chosen < 1u << c->count;) {
@@ -159,8 +159,8 @@ static void small_crowds_cost_at_most_three_halves_of_the_optimum(void **state) 
     assert_true(sum / 60 <= 1.07 && worst <= 1.5);
 }
 
-/* Vertices of a family follow any 4 of its 6 joints, one of which it has in common with the next family: hardly two are
-   alike, but 6 joints to a block are enough. */
+/* Vertices of a family follow any 4 of its 6 joints, one of which is shared with the next family: hardly two are alike,
+   but 6 joints per block are enough. */
 static void families_of_different_sets_are_found(void **state) {
     (void)state;
     enum { FAMILIES = 12, EACH = 64, COUNT = FAMILIES * EACH };

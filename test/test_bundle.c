@@ -1,10 +1,10 @@
-/* test_bundle.c: how the true positions of a clip are found. The bundles are put together in memory. */
+/* test_bundle.c: how the true positions of a clip are found. The bundles are built in memory. */
 
 #include "test/test.h"
 #include "io/io.h"
 #include <sys/stat.h>
 
-/* A square of two triangles whose last two vertices repeat the first two, as an export with a seam has it. */
+/* A square of two triangles whose last two vertices duplicate the first two, like an export with a seam. */
 enum { VERTICES = 6, FRAMES = 3 };
 static float rest[3 * VERTICES] = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0};
 static const float times[200];
@@ -178,7 +178,7 @@ static void an_unknown_clip_is_answered_with_the_clips_there_are(void **state) {
     expect_failure(&bundle, "wlk=x.pc2", "there is no clip wlk (did you mean walk?)");
     expect_failure(&bundle, "jump", "there is no clip jump; its clips: train");
     expect_failure(&bundle, "", "there is no clip ; its clips");
-    /* Letters too many and too few count alike, and a name that is farther than half of it is no guess. */
+    /* Extra and missing letters count the same, and a name that differs by more than half is not suggested. */
     expect_failure(&bundle, "ttrain", "there is no clip ttrain (did you mean train?)");
     expect_failure(&bundle, "trainabcdefgh", "there is no clip trainabcdefgh; its clips: train");
     expect_failure(&bundle, "wa", "there is no clip wa; its clips: train");

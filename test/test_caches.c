@@ -1,5 +1,5 @@
-/* test_caches.c: point caches. The bytes that the readers are given are put together here by hand, from the formats'
-   descriptions, not by pelt's writers. */
+/* test_caches.c: point caches. The bytes for the readers are assembled by hand from the formats' descriptions, not by
+   pelt's writers. */
 
 #include "test/test.h"
 #include "io/io.h"
@@ -33,7 +33,7 @@ static void add_float(bytes *b, float value, bool big_endian) {
     add_number(b, bits, 4, big_endian);
 }
 
-/* A value that tells its frame, point and coordinate. */
+/* A value that identifies its frame, point and coordinate. */
 static float value_of(uint32_t frame, uint32_t point, uint32_t k) {
     return (float)(100 * frame + 10 * point + k) + 0.25f;
 }
@@ -82,7 +82,7 @@ static const char plain_header[] = "{'descr': '<f4', 'fortran_order': False, 'sh
 
 typedef pelt_result parse_function(pelt_arena *, const pelt_file *, const char *path, pelt_cache *, pelt_error *);
 
-/* In memory of exactly their size plus the zero byte, so that a sanitizer sees a read beyond. */
+/* Uses memory of exactly their size plus the zero byte, so that a sanitizer sees reads beyond it. */
 static pelt_result parse(parse_function *parser, pelt_arena *arena, const uint8_t *data, size_t size, pelt_cache *cache,
                          pelt_error *error) {
     static uint8_t *copy;
@@ -139,7 +139,7 @@ static void expect_failure_at_every_length(parse_function *parser, const bytes *
 
 static volatile float values_sum; /* so that the values are really read */
 
-/* Overwrites four bytes at a time with nasty numbers; the outcome may be either, but must be sound. */
+/* Overwrites four bytes at a time with nasty numbers; may succeed or fail, but safely. */
 static void survive_nasty_fields(parse_function *parser, const bytes *whole, size_t header) {
     static const uint32_t nasty[] = {0, 1, 0xffffffff, 0x7fffffff, 0x80000000, 0x7fc00000, 0x0000c07f, 0x55555556};
     for (size_t at = 0; at + 4 <= header; at++)
@@ -582,7 +582,7 @@ static void a_folder_of_obj_is_read_in_the_order_of_its_numbers(void **state) {
 
 static void a_folder_that_would_need_too_much_memory_is_refused(void **state) {
     (void)state;
-    /* One frame of many points, and many empty names: the product is what a hostile folder would ask for. */
+    /* One frame of many points, and many empty names: their product is what a hostile folder would allocate. */
     assert_int_equal(mkdir(path_of("greedy"), 0777), 0);
     enum { POINT_LINES = 20000, FILES = 400 };
     char *text = malloc(POINT_LINES * 8);
@@ -629,7 +629,7 @@ static void every_format_comes_back_bit_by_bit(void **state) {
     static float expected[3 * VERTICES];
     pelt_mesh mesh = test_mesh(VERTICES);
     for (int i = 0; i < 4; i++)
-        for (int again = 0; again < 2; again++) { /* over what is there, too */
+        for (int again = 0; again < 2; again++) { /* also over existing files */
             pelt_error error = {0};
             pelt_cache cache;
             pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
@@ -740,7 +740,7 @@ static void the_number_of_frames_must_be_what_was_said(void **state) {
     assert_int_equal(entries_in(test_folder(), "few"), 0);
 }
 
-/* Streams believe a header only where the file bears it out, and only up to what an int of the formats can say. */
+/* Streams trust a header only if the file is large enough, and only up to the limits of the formats' ints. */
 static void streams_refuse_headers_that_cannot_be(void **state) {
     (void)state;
     static const struct {
@@ -772,7 +772,7 @@ static void streams_refuse_headers_that_cannot_be(void **state) {
     assert_non_null(strstr(error.text, "of 0 values"));
 }
 
-/* The first line alone says what separates columns. */
+/* The first line alone determines the separator. */
 static void tables_are_separated_as_their_first_line_is(void **state) {
     (void)state;
     static const char *const good[] = {"a,b\n1,2\n", "a;b\n1;2\n", "a\tb\n1\t2\n"};

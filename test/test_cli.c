@@ -1,5 +1,5 @@
-/* test_cli.c: the program as a user meets it: words in, words and files out, exit codes. Keys of the JSON are those of
-   the documented contract; figures are compared with ones computed here from the files themselves. */
+/* test_cli.c: the program as users see it: arguments in, text and files out, exit codes. JSON keys are those of the
+   documentation; figures are compared with ones recomputed here from the files. */
 
 #include "test/program.h"
 #include <dirent.h>
@@ -124,7 +124,7 @@ static void fit_reports_training_and_held_out_errors_apart(void **state) {
     json_decref(fit);
 }
 
-/* eval writes the positions, measure says how far they are from the truth: compute it again from the two files. */
+/* eval writes the positions, measure reports their distance from the truth: recompute it from the two files. */
 static void measure_agrees_with_the_files_that_eval_writes(void **state) {
     (void)state;
     assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o deformed.pc2"), 0);
@@ -170,7 +170,7 @@ static void every_output_format_of_eval_holds_the_same_motion(void **state) {
     pelt_arena_free(arena);
 }
 
-/* A glTF file with a skin in it is taken wherever a skin is. */
+/* A glTF file with a skin in it is accepted wherever a skin is. */
 static void a_skin_inside_of_a_file_is_a_skin(void **state) {
     (void)state;
     assert_int_equal(pelt("export arm.pelt arm.glb --embed -o inside.gltf"), 0);
@@ -327,7 +327,7 @@ static void write_table(const char *name, const char *text) {
 
 static void names_are_shown_and_never_obeyed(void **state) {
     (void)state;
-    /* An override of direction, and bytes that are no UTF-8; tables have no controls. */
+    /* A text direction override, and bytes that are not UTF-8; tables have no control characters. */
     write_table("strange.csv", "a,\xe2\x80\xaegnp,bad\xff\xfe\n1,2,3\n");
     assert_int_equal(pelt("info strange.csv"), 0);
     assert_non_null(strstr(program_output, "bad\\xff\\xfe"));
@@ -351,7 +351,7 @@ static void names_are_shown_and_never_obeyed(void **state) {
         pelt("keys train one.csv --engine \"pipe:printf 'PERR\\011\\000\\000\\000bad\\033[31mx'\" -o x.keys"), 1);
     assert_false(commands_a_terminal(program_errors));
     assert_non_null(strstr(program_errors, "bad\\x1b[31m"));
-    /* A newline in a name makes no message of its own. */
+    /* A newline in a name does not fake a second message. */
     assert_int_equal(pelt("info \"$(printf 'a\\npelt: all is well.glb')\""), 1);
     assert_null(strstr(program_errors, "\npelt: all"));
 }
@@ -360,7 +360,7 @@ static void signals_that_were_ignored_stay_ignored(void **state) {
     (void)state;
     char line[1200];
     const char *program = getenv("PELT_PROGRAM");
-    signal(SIGHUP, SIG_DFL); /* under nohup this test would begin with what it asks for */
+    signal(SIGHUP, SIG_DFL); /* under nohup this signal would already be ignored */
     snprintf(line, sizeof line,
              "cd %s && trap '' HUP && { %s sample arm --frames 60 --vertices 8000 -o hup >hup.txt 2>&1 & } && p=$! && "
              "while kill -HUP $p 2>/dev/null; do sleep 0.02; done; wait $p",
@@ -396,7 +396,7 @@ static void eval_writes_no_number_that_is_not_finite(void **state) {
     }
 }
 
-/* With little address space OpenBLAS waits for ever; pelt must fail or do its work, with the same bytes. */
+/* With little address space OpenBLAS waits forever; pelt must fail or succeed, with the same bytes. */
 static void little_memory_ends_in_a_sentence_or_the_same_skin(void **state) {
     (void)state;
     static const char *const methods[] = {"ssd", "wpsd"};
@@ -445,7 +445,7 @@ static void a_full_disk_is_an_error(void **state) {
     assert_int_equal(WEXITSTATUS(system(line)), 1);
 }
 
-/* Stopped at many moments, the program leaves the whole file or none, and nothing else. */
+/* Interrupted at many moments, the program leaves the complete file or none, and nothing else. */
 static void an_interrupt_leaves_no_half_file(void **state) {
     (void)state;
     char path[300];
@@ -476,7 +476,7 @@ static void an_interrupt_leaves_no_half_file(void **state) {
     }
 }
 
-/* A character of one's own with a known deformation, and a sample with a seam. */
+/* A custom character with a known deformation, and a sample with a seam. */
 static void samples_are_made_of_files_and_with_seams(void **state) {
     (void)state;
     assert_int_equal(pelt("sample elbow --variant seam --vertices 400 --frames 5 -o seam --quiet"), 0);

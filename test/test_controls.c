@@ -1,5 +1,5 @@
-/* test_controls.c: controls from examples to the run time: fits find out what they drive, skins carry them by name, and
-   whatever plays a clip plays its controls too. The characters' true correctives are known in closed form. */
+/* test_controls.c: controls from examples to the run time: fits find what they drive, skins store them by name, and
+   playing a clip plays its controls too. The characters' true correctives are known in closed form. */
 
 #include "model/targets.h"
 #include "fit/corrective/rbf.h"
@@ -20,7 +20,8 @@ static double lift(double y, double degrees, double c) {
 
 static double fold(double y, double degrees) { return fmax(1 - fabs(y - 2) / 0.8, 0) * degrees / 900; }
 
-/* `values` [frame][joint]: degrees of the joints about z; in the place of the first joint, which stays, the control. */
+/* `values` [frame][joint]: degrees of the joints about z; the first joint, which never moves, holds the control
+   instead. */
 static void truth(const pelt_bundle *bundle, const double *values, double *displacements) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
         double y = bundle->mesh.positions[3 * v + 1];
@@ -34,7 +35,7 @@ static void hidden_truth(const pelt_bundle *bundle, const double *angles, double
     truth(bundle, values, displacements);
 }
 
-/* A clip of the chain: the control is taken out of the angles, and goes into the clip, plus `rest`. */
+/* A clip of the chain: moves the control from the angles to the clip, plus `rest`. */
 static pelt_clip *make_clip(pelt_bundle *bundle, const char *name, uint32_t frames, const double *values, double rest) {
     double angles[JOINTS] = {0};
     pelt_transform *locals = PELT_NEW(bundle->arena, (size_t)frames * JOINTS, pelt_transform);
@@ -154,7 +155,7 @@ static void every_corrective_follows_a_control_between_examples(void **state) {
         }
 }
 
-/* A control that counts eighths has values eight times as large: the same skin, but for rounding. */
+/* A control measured in eighths has values eight times as large: the same skin, up to rounding. */
 static void the_unit_of_a_control_does_not_matter(void **state) {
     (void)state;
     static const char *const methods[] = {"psd", "wpsd", "kernel", "eigen"};
@@ -227,7 +228,7 @@ static void the_bytes_do_not_depend_on_the_number_of_threads(void **state) {
     }
 }
 
-/* In the biceps nothing moves the hand but the blend, which is exact there: displacements are rounding. */
+/* Nothing moves the biceps' hand except the blend, which is exact there: displacements are rounding. */
 static void parts_that_nothing_drives_need_no_kernel(void **state) {
     (void)state;
     pelt_error error = {0};
@@ -260,7 +261,7 @@ static void an_example_that_moves_a_control_is_a_sweep_of_it_or_of_nothing(void 
     character_free(bundle);
 }
 
-/* A control that never moves alone: joints and control at random, no two examples alike but for one pair. */
+/* A control that never moves alone: joints and control at random, no two examples similar except one pair. */
 static void what_a_control_drives_is_seen_through_the_motion_of_joints(void **state) {
     (void)state;
     for (int paired = 0; paired < 2; paired++) {
@@ -284,7 +285,7 @@ static void what_a_control_drives_is_seen_through_the_motion_of_joints(void **st
         pelt_mover_amplitudes(&p, &u, p.mover_count - 1, found);
         for (uint32_t i = 0; i < u.point_count; i++) {
             double y = bundle->mesh.positions[3 * u.vertex_of[i] + 1];
-            if (paired) /* exactly what sets the two apart */
+            if (paired) /* exactly what distinguishes the two */
                 assert_near(found[i], lift(y, 60, 1) - lift(y, 60, 0.25), 1e-5);
             else /* at full tension and a middling bend */
                 assert_near(found[i], lift(y, 45, 1), 0.15 * lift(y, 45, 1) + 1e-3);

@@ -1,5 +1,5 @@
-/* test_controls_io.c: controls in files: tables beside a bundle, tracks and extras of glTF, and the program as a user
-   meets it. Files are written here by hand. */
+/* test_controls_io.c: controls in files: tables next to a bundle, tracks and extras of glTF, and the program. The files
+   are handmade. */
 
 #include "io/io.h"
 #include "test/gltf_maker.h"
@@ -189,7 +189,8 @@ static void tracks_of_extras_are_controls_sampled_at_the_frames(void **state) {
     pelt_arena_free(b->arena);
 }
 
-/* Each of two clips moves one of two controls; the other is at rest, where the file's extras say, in every frame. */
+/* Each of two clips moves one of two controls; the other stays at rest, as given by the file's extras, in every
+   frame. */
 static void a_control_without_a_track_in_a_clip_is_at_rest_there(void **state) {
     (void)state;
     maker m;

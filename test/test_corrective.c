@@ -1,5 +1,5 @@
 /* test_corrective.c: correctives at run time: every instruction set, in 32 and in 16 bits, against the definition
-   evaluated in double; and skin files with correctives that are damaged. */
+   evaluated in double; and damaged skin files with correctives. */
 
 #include "fit/examples/displacement.h"
 #include "pack/pack.h"
@@ -47,8 +47,8 @@ static void run(runner *r, pelt_isa isa) {
 
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/* Positions, normals and tangents straight from the equations: blend (v0 + D), blend (n0 + N), and the tangent slid along
-   n0 into the plane of n0 + N, blended and made orthogonal. Joints do not scale here. */
+/* Positions, normals and tangents straight from the equations: blend (v0 + D), blend (n0 + N), and the tangent slid
+   along n0 into the plane of n0 + N, blended and orthogonalised. Joints do not scale here. */
 static void reference(const runner *r, const pelt_corrective *c, double *positions, double *normals, double *tangents) {
     const pelt_mesh *mesh = &r->bundle->mesh;
     const pelt_influences *in = &mesh->influences;
@@ -85,7 +85,7 @@ static void reference(const runner *r, const pelt_corrective *c, double *positio
     free(matrices);
 }
 
-/* In the order of the file, and with a box, everything has the bytes that it has without. */
+/* In the file's order, and with a box, the output has the same bytes as without. */
 static void check_order(const runner *r) {
     uint32_t n = r->skin.vertex_count, *vertices = malloc((size_t)r->skin.block_count * 64);
     float(*out)[10] = malloc(n * sizeof *out), (*alone)[3] = malloc(n * sizeof *alone);
@@ -157,8 +157,8 @@ static void every_instruction_set_gives_the_weighted_form_of_the_definition(void
     }
 }
 
-/* A number is off by at most half a step of its coefficient's rows, and a coefficient by half a 32767th of the largest
-   term of all. */
+/* A number is off by at most half a step of its coefficient's rows, and a coefficient by at most half a 32767th of the
+   largest term. */
 static double rounding_bound(const pelt_corrective *c, const double *a, uint32_t v) {
     const pelt_displacements *d = c->displacements;
     double largest = 0, bound = 1e-6, sizes[64] = {0};
@@ -219,7 +219,7 @@ static double phi_of_turn(const pelt_rbf *rbf, double angle) {
                                            : (1 - PELT_MIXED_SHARE) * gaussian + PELT_MIXED_SHARE * exponential;
 }
 
-/* Every other centre is the same rotation by the other quaternion. Returns the angle of the numbers as they are. */
+/* Every other centre is the same rotation by the other quaternion. Returns the angle of the rounded numbers. */
 static double make_turn(double angle, int i, float q[4]) {
     double length = 0, side = i % 2 ? -1 : 1, axis[3] = {0.48, -0.6, 0.64};
     for (int k = 0; k < 3; k++) q[k] = (float)(side * sin(angle / 2) * axis[k]), length += (double)q[k] * q[k];
@@ -228,7 +228,7 @@ static double make_turn(double angle, int i, float q[4]) {
     return 4 * asin(sqrt(length) / 2);
 }
 
-/* Coefficient k is the difference of phi of turn k and of the rest pose, which the character is in. */
+/* Coefficient k is the difference between phi of turn k and phi of the rest pose, in which the character is. */
 static void check_phi(pelt_bundle *bundle, pelt_axis_kind kind, pelt_phi phi, float width) {
     uint64_t seed = 3;
     pelt_axis axis = {.kind = kind, .joint = 1, .weight = 1};
@@ -258,7 +258,7 @@ static void check_phi(pelt_bundle *bundle, pelt_axis_kind kind, pelt_phi phi, fl
     close_runner(&r);
 }
 
-/* However wide they are: what the sums of wide ones are made of is how little they differ from 1. */
+/* However wide they are: sums of wide ones consist of how little they differ from 1. */
 static void radial_functions_differ_from_1_by_what_they_should_to_half_a_millionth(void **state) {
     (void)state;
     static const float widths[] = {0.03f, 0.7f, 3, 25, 4000};
@@ -271,7 +271,7 @@ static void radial_functions_differ_from_1_by_what_they_should_to_half_a_million
             }
 }
 
-/* Coefficients in double fill their own places and no others, whatever comes last. */
+/* Coefficients in double fill their own range and no more, whatever comes last. */
 static void coefficients_are_as_many_as_their_count_says(void **state) {
     (void)state;
     uint64_t seed = 20;
@@ -289,7 +289,7 @@ static void coefficients_are_as_many_as_their_count_says(void **state) {
     character_free(bundle);
 }
 
-/* Of many centres three are somewhere else than the first along one axis, and one along another. */
+/* Of many centres, three differ from the first along one axis, and one along another. */
 static void distances_are_computed_of_centres_that_are_not_where_the_first_is(void **state) {
     (void)state;
     enum { CENTERS = 2100, AXES = 2, VERTICES = 16, JOINTS = 3 };
@@ -336,7 +336,7 @@ static void distances_are_computed_of_centres_that_are_not_where_the_first_is(vo
     close_runner(&r), character_free(bundle);
 }
 
-/* Factors of the rows: coefficient times step, as a whole number of a scale by which the largest is 32767. */
+/* Factors of the rows: coefficient times step, as an integer multiple of a scale for which the largest is 32767. */
 static void coefficients_are_rounded_to_the_nearest_of_16_bits(void **state) {
     (void)state;
     uint64_t seed = 18;
@@ -365,8 +365,8 @@ static void coefficients_are_rounded_to_the_nearest_of_16_bits(void **state) {
     close_runner(&r), character_free(bundle);
 }
 
-/* What docs/format.md reads out of two numbers side by side is what went in, to half a step; the norm has a step of its
-   own. */
+/* Reading two interleaved numbers as described in docs/format.md recovers the input to half a step; the norm has its
+   own step. */
 static void centres_of_16_bits_are_read_as_intended(void **state) {
     (void)state;
     enum { BLOCKS = 3, ROWS = 8 };
@@ -395,8 +395,8 @@ static void centres_of_16_bits_are_read_as_intended(void **state) {
     pelt_arena_free(arena);
 }
 
-/* All vertices follow one joint, and use one of two coefficients in turn: with an order by joints alone every block
-   would have rows for both. Where joints differ instead, and the coefficient is the same, blocks are sorted by joints. */
+/* All vertices follow one joint, and alternate between two coefficients: ordered by joints alone, every block would
+   have rows for both. If joints differ instead, with the same coefficient, blocks are sorted by joints. */
 static void blocks_share_displacements_where_joints_leave_a_choice(void **state) {
     (void)state;
     enum { VERTICES = 96 };
@@ -445,8 +445,8 @@ static void coefficients_of_the_same_blocks_are_partners(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Of a chain 0 1 2 3 the middle is used together most, but its ends would be left over. Which of these comes first depends on
-   which is used more. */
+/* In a chain 0 1 2 3 the middle pair is used together most, but would leave the ends over. Which comes first depends on
+   usage. */
 static void partners_are_exchanged_where_all_pairs_together_gain(void **state) {
     (void)state;
     enum { PAIRS = 7, BLOCKS = PAIRS + 2 };
@@ -466,7 +466,7 @@ static void partners_are_exchanged_where_all_pairs_together_gain(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Half of the vertices are displaced by 32767 steps, the others by just less than half a step, or by just more. */
+/* Half of the vertices are displaced by 32767 steps, the others by slightly less or more than half a step. */
 static void vectors_below_half_a_step_have_no_rows(void **state) {
     (void)state;
     enum { VERTICES = 32 };
@@ -484,7 +484,7 @@ static void vectors_below_half_a_step_have_no_rows(void **state) {
         pelt_corrective c = {.rbf_count = 1, .rbfs = &rbf, .displacements = &d};
         pelt_skin skin;
         pelt_bytes *file = maker_pack(bundle, &c, true, &skin);
-        assert_int_equal(pelt_skin_rows(&skin).first[VERTICES / 16], more ? 4 : 2); /* two rows are side by side */
+        assert_int_equal(pelt_skin_rows(&skin).first[VERTICES / 16], more ? 4 : 2); /* two rows are interleaved */
         character_free_skin(file), character_free(bundle);
     }
 }
@@ -500,7 +500,7 @@ static void poses_given_as_matrices_drive_it_like_poses_given_as_transforms(void
     pelt_affine affine[5], unused[5];
     for (int pose = 0; pose < 20; pose++) {
         maker_pose(bundle, &seed, pose < 10 ? 0.5 : 3, r.locals);
-        for (int j = 0; j < 5 && pose % 2; j++) /* joints that scale turn no less */
+        for (int j = 0; j < 5 && pose % 2; j++) /* joints that scale also rotate */
             for (int i = 0; i < 3; i++) r.locals[j].scale[i] = 0.7f + 0.15f * (float)j;
         run(&r, PELT_ISA_SCALAR);
         memcpy(first, r.positions, pelt_output_size(&r.skin));
@@ -532,7 +532,7 @@ static void any_range_of_blocks_gives_the_same_bytes(void **state) {
     character_free(bundle);
 }
 
-/* |D_i| <= sum_q |c_iq| / floor whatever the pose; here with joints turned and moved far beyond any centre. */
+/* |D_i| <= sum_q |c_iq| / floor for any pose; here with joints rotated and moved far beyond any centre. */
 static void no_pose_takes_the_weighted_form_beyond_its_bound(void **state) {
     (void)state;
     uint64_t seed = 16;
@@ -563,7 +563,7 @@ static void no_pose_takes_the_weighted_form_beyond_its_bound(void **state) {
 
 /* -- Damaged files ------------------------------------------------------------------------------------------------- */
 
-/* Opens a copy that ends where the file ends; what opens must also run. */
+/* Opens a copy that ends where the file ends; whatever opens must also run. */
 static pelt_result try_file(const uint8_t *data, size_t size) {
     void *copy = NULL;
     pelt_skin skin;
@@ -648,7 +648,7 @@ static void a_corrective_that_lacks_a_section_is_refused(void **state) {
             pelt_bytes *file = small_file(kind, &bundle, &skin);
             uint8_t *entry = table_entry(file->bytes, needed[kind][i]);
             assert_non_null(entry);
-            entry[0] = 'x', entry[4] = 0; /* a section of somebody else's, not required */
+            entry[0] = 'x', entry[4] = 0; /* someone else's section, not required */
             assert_int_equal(try_file(file->bytes, file->size), PELT_ERROR_FORMAT);
             character_free_skin(file), character_free(bundle);
         }
@@ -893,7 +893,7 @@ static void arrays_lie_inside_their_section(void **state) {
     assert_null(pelt_array_at(&s, 0, 2, UINT64_C(1) << 63, 1));
 }
 
-/* Sizes of sections follow from what they hold: one number less or more is refused. */
+/* Section sizes follow from their contents: one number fewer or more is refused. */
 static void sections_of_a_corrective_have_exactly_their_size(void **state) {
     (void)state;
     static const char *const kinds[3][11] = {{"CBLK", "CSRC", "CF32", "TBLK", "TSRC", "TF32"},

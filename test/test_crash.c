@@ -1,6 +1,6 @@
-/* test_crash.c: the program killed at any moment of its work. Afterwards a result is the old one or the new one, whole; after
-   a signal that can be caught nothing else is left, and after one that cannot, the next run leaves nothing else. Running it
-   again gives the bytes of a run that nobody disturbed. */
+/* test_crash.c: kills the program at random moments. Afterwards the result is the complete old or new one; after a
+   signal that can be caught nothing else is left, and after one that cannot, the next run cleans up. Running it again
+   yields the bytes of an undisturbed run. */
 
 #include "io/io.h"
 #include "rig/clock.h"
@@ -34,7 +34,7 @@ static bool run_and_kill(const char *words, double seconds, int number) {
     return WIFEXITED(status);
 }
 
-/* A job writes `result`, a file or a folder. `before` makes what it finds there. */
+/* A job writes `result`, a file or a folder. `before` prepares what it finds there. */
 static void kill_at_random_moments(const char *words, const char *result, const char *before) {
     static const int signals[] = {SIGKILL, SIGINT, SIGTERM};
     static uint64_t random = 7;
@@ -81,7 +81,7 @@ static void trainings_of_keys(void **state) {
     kill_at_random_moments("keys train arm.train.pc2 --keys 8 --quiet -o k.keys", "k.keys", "");
 }
 
-/* Frames of a training are checkpoints: whole, or not there. */
+/* Training frames are checkpoints: complete, or absent. */
 static void trainings_of_light(void **state) {
     (void)state;
 #ifdef PELT_WITH_LIGHT
@@ -107,7 +107,7 @@ static void trainings_of_light(void **state) {
 #endif
 }
 
-/* Three programs append to one log and are killed: every frame that was put whole is there, and no other. */
+/* Three programs append to one log and are killed: every completely written frame is there, and no other. */
 static void logs_of_three_writers(void **state) {
     (void)state;
     char path[300];

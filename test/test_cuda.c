@@ -1,4 +1,4 @@
-/* test_cuda.c: skins as CUDA kernels give what the processor gives. Where there is no device, they say so. */
+/* test_cuda.c: CUDA kernels reproduce the processor's results. Without a device, they say so. */
 
 #include "test/gl_subjects.h"
 #include <pelt/cuda.h>

@@ -1,5 +1,5 @@
-/* test_determinism.c: the same bytes for any number of threads; and how far results may be apart when OpenBLAS, which
-   rounds as it likes, has other kernels (OPENBLAS_CORETYPE). It prints the figures of docs/reliability.md. */
+/* test_determinism.c: the same bytes for any number of threads; and how far results may differ when OpenBLAS uses other
+   kernels with different rounding (OPENBLAS_CORETYPE). It prints the figures of docs/reliability.md. */
 
 #include "io/io.h"
 #include "test/program.h"
@@ -27,7 +27,7 @@ static void any_number_of_threads_gives_the_same_bytes(void **state) {
     }
 }
 
-/* The largest distance between the vertices of two caches, and the size of what they hold. */
+/* The largest distance between the vertices of two caches, and their size. */
 static double apart(const char *a, const char *b, double *size) {
     pelt_arena *arena = pelt_arena_new(0);
     pelt_cache caches[2];

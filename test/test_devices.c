@@ -1,4 +1,4 @@
-/* test_devices.c: the program on graphics devices: eval and bench, and what they say when something is missing. */
+/* test_devices.c: the program on graphics devices: eval and bench, and their messages when something is missing. */
 
 #include "gpu/headless.h"
 #include "test/program.h"
@@ -60,7 +60,7 @@ static void bench_on_a_device_stands_beside_fill_and_copy(void **state) {
         assert_int_equal(number(row, "characters"), i < 2 ? 1 : 5);
         assert_true(number(row, "us") > 0 && number(row, "fill_gb_per_s") > 0 && number(row, "copy_gb_per_s") > 0);
         assert_true(number(row, "gap") < 2e-6 && number(row, "frame_us") > 0);
-        /* Useful output alone: 12 bytes a slot of 512, or 24. */
+        /* Useful output only: 12 bytes per slot, or 24, for 512 slots. */
         assert_near(number(row, "gb_per_s") * number(row, "us") * 1e3, (i < 2 ? 1 : 5) * 512 * (i % 2 ? 24 : 12), 1);
     }
     json_decref(bench);

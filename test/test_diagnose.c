@@ -1,4 +1,5 @@
-/* test_diagnose.c: every finding has a made case that gives it and nothing else, and sound input gives none. */
+/* test_diagnose.c: every finding has a synthetic case that triggers it and nothing else, and sound input triggers
+   none. */
 
 #include "test/character.h"
 
@@ -13,7 +14,7 @@ typedef struct subject {
     pelt_transform locals[FRAMES][JOINTS];
 } subject;
 
-/* Every joint turns in every frame, up to `degrees`; the frame in the middle is the calmest. */
+/* Every joint rotates in every frame, up to `degrees`; the frame in the middle is the calmest. */
 static void pose_subject(subject *s, double degrees) {
     for (int f = 0; f < FRAMES; f++)
         for (int j = 0; j < JOINTS; j++) {
@@ -50,7 +51,7 @@ static void expect_nothing(subject *s) {
     character_free(s->bundle);
 }
 
-/* Exactly one finding, of this kind, with all these pieces in its text (NULL at the end). */
+/* Expects exactly one finding, of this kind, with all these pieces in its text (NULL-terminated). */
 static void expect(subject *s, pelt_severity severity, const char *what, const char *const *pieces) {
     pelt_findings found = diagnose(s);
     for (size_t i = 0; i < found.count; i++)
@@ -65,7 +66,7 @@ static void expect(subject *s, pelt_severity severity, const char *what, const c
 
 #define EXPECT(s, severity, what, ...) expect(s, severity, what, (const char *const[]){__VA_ARGS__, NULL})
 
-/* Sends every point of every frame through out[i] = sign[i] * in[axis[i]] * scale + move[i]. */
+/* Maps every point of every frame by out[i] = sign[i] * in[axis[i]] * scale + move[i]. */
 static void spoil(subject *s, const int axis[3], const int sign[3], double scale, const double move[3]) {
     for (size_t p = 0; p < (size_t)FRAMES * s->bundle->mesh.vertex_count; p++) {
         float *x = s->positions + 3 * p, in[3] = {x[0], x[1], x[2]};
@@ -147,7 +148,7 @@ static void flat_meshes_far_places_and_missing_weights_give_no_finding(void **st
     single.clip->frame_count = 1;
     expect_nothing(&single);
 
-    subject corrected = subject_new(VERTICES, 40); /* a truth a few percent away from the blend: what pelt is for */
+    subject corrected = subject_new(VERTICES, 40); /* a truth a few percent away from the blend: the normal case */
     for (size_t i = 0; i < 3 * VERTICES * FRAMES; i++) corrected.positions[i] += (float)(0.05 * sin((double)i));
     expect_nothing(&corrected);
 }
@@ -280,7 +281,7 @@ static void frames_of_another_motion_are_far_from_the_blend(void **state) {
 
 static void a_surface_that_slides_along_itself_is_not_called_another_order(void **state) {
     (void)state;
-    /* Turned by one of its eight sides, the tube lies on itself, but its edges are whole. */
+    /* Rotated by one of its eight sides, the tube coincides with itself, but its edges do not. */
     subject s = subject_new(VERTICES, 40);
     float copy[3 * VERTICES];
     memcpy(copy, point(&s, FRAMES / 2, 0), sizeof copy);
@@ -295,7 +296,7 @@ static void a_mesh_bound_in_another_pose_is_found_with_its_worst_vertex(void **s
     subject s = {.bundle = character_chain(JOINTS, VERTICES)};
     s.bundle->mesh.positions[3 * 197 + 1] += 0.5f; /* one vertex sticks out */
     pose_subject(&s, 40), finish_subject(&s);
-    /* Only the last joint is turned at rest; the vertex farthest from its axis through (0, 3, 0) moves most. */
+    /* Only the last joint is rotated at rest; the vertex farthest from its axis through (0, 3, 0) moves most. */
     pelt_transform turn = character_turn(1, 0, 0, 30);
     memcpy(s.bundle->skeleton.rest[3].rotation, turn.rotation, 16);
     double worst = 0;
@@ -350,7 +351,7 @@ static void joints_that_never_move_are_named(void **state) {
     pose_subject(&s, 40);
     for (int f = 0; f < FRAMES; f++) {
         s.locals[f][2] = s.bundle->skeleton.rest[2];
-        s.locals[f][2].rotation[0] = 1e-6f * (float)f; /* rounding of an exporter is no movement */
+        s.locals[f][2].rotation[0] = 1e-6f * (float)f; /* an exporter's rounding is not movement */
         s.locals[f][2].translation[1] += 1e-5f * (float)(f % 2);
     }
     finish_subject(&s);
@@ -371,7 +372,7 @@ static subject swinging(void) {
     return s;
 }
 
-/* What the cache of a simulation that began `late` frames after the first key holds; before that it stands still. */
+/* The cache of a simulation that started `late` frames after the first key; before that it stands still. */
 static void shift_frames(subject *s, int late) {
     static float moved[FRAMES][3 * VERTICES];
     for (int f = 0; f < FRAMES; f++) {
@@ -424,7 +425,7 @@ static void a_cache_that_does_not_move_is_refused(void **state) {
 
 /* -- What is no mistake ---------------------------------------------------------------------------------------------- */
 
-/* z-up, and in other units, under a node that turns and scales it: the inverse binds know nothing of that node. */
+/* z-up, in other units, under a node that rotates and scales it: the inverse binds do not include that node. */
 static void a_mesh_under_a_node_that_turns_it_gives_no_finding(void **state) {
     (void)state;
     subject s = {.bundle = character_chain(JOINTS, VERTICES)};
@@ -442,7 +443,7 @@ static void a_mesh_under_a_node_that_turns_it_gives_no_finding(void **state) {
     character_free(s.bundle);
 }
 
-/* The last joint carries a piece of its own, and nothing moves it. */
+/* The last joint carries a separate piece, and nothing moves it. */
 static void a_mesh_on_a_node_is_no_joint_that_never_moves(void **state) {
     (void)state;
     subject s = {.bundle = character_chain(JOINTS, VERTICES)};

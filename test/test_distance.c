@@ -2,7 +2,7 @@
 
 #include "test/character.h"
 
-/* A skeleton of joints without parents at given places: every bone is a point. */
+/* A skeleton of parentless joints at given positions: every bone is a point. */
 static pelt_bundle *points(uint32_t count, const double (*places)[3]) {
     int32_t parents[64];
     for (int j = 0; j < 64; j++) parents[j] = -1;
@@ -13,7 +13,7 @@ static pelt_bundle *points(uint32_t count, const double (*places)[3]) {
     return bundle;
 }
 
-/* A mesh whose vertices lie evenly on a line, without weights of its own. */
+/* A mesh whose vertices are evenly spaced on a line, without weights. */
 static void line(pelt_bundle *bundle, uint32_t count, const double from[3], const double to[3]) {
     character_tube(bundle, count, 1, 1);
     for (uint32_t v = 0; v < count; v++)
@@ -23,7 +23,8 @@ static void line(pelt_bundle *bundle, uint32_t count, const double from[3], cons
     character_influences(bundle, 0);
 }
 
-/* Weights of all joints on a vertex; checks on the way that there are at most `most`, none twice, that sum to 1. */
+/* The weights of all joints at a vertex; also checks that there are at most `most`, without duplicates, that sum to
+   1. */
 static void dense(const pelt_influences *in, uint32_t v, uint32_t most, uint32_t joint_count, double *weights) {
     double sum = 0;
     memset(weights, 0, joint_count * sizeof *weights);
@@ -77,7 +78,7 @@ static void a_bone_reaches_from_a_joint_to_its_child(void **state) {
     character_free(bundle);
 }
 
-/* A joint has a bone to each of its children, in whatever order they come; children need not carry skin. */
+/* A joint has a bone to each of its children, in any order; children need not carry skin. */
 static void a_joint_is_as_near_as_the_nearest_of_its_bones(void **state) {
     (void)state;
     enum { N = 57, CARRY = 3 };
@@ -134,7 +135,7 @@ static void weights_change_smoothly_where_joints_enter_and_leave(void **state) {
             memcpy(before, now, sizeof now);
         }
         assert_true(changes >= 4); /* the line does cross such places */
-        assert_true(jump < 0.01);  /* a step is 1e-4 long; a weight that jumped would jump by tenths */
+        assert_true(jump < 0.01);  /* a step is 1e-4 long; a discontinuous weight would jump by tenths */
         character_free(bundle);
     }
 }
@@ -239,7 +240,7 @@ typedef struct ranked {
 static int larger_first(const void *a, const void *b) {
     const ranked *x = a, *y = b;
     if (x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
-    return (x->joint > y->joint) - (x->joint < y->joint); /* not by place: twins may list them in another order */
+    return (x->joint > y->joint) - (x->joint < y->joint); /* not by index: twins may list them in a different order */
 }
 
 static void the_largest_weights_are_kept_as_a_sort_would(void **state) {

@@ -1,4 +1,4 @@
-/* test_driven.c: driven joints against closed forms, the run time against the fit, and files that lie about them. */
+/* test_driven.c: driven joints against closed forms, the run time against the fit, and malformed files. */
 
 #include "fit/blend/blend.h"
 #include "io/io.h"
@@ -44,7 +44,7 @@ static void drop(subject *s) {
     character_free(s->bundle);
 }
 
-/* The matrix of driven joint i in a pose, as the run time has it: all matrices are the same with every instruction set. */
+/* The matrix of driven joint i in a pose, from the run time; also checks that all instruction sets agree. */
 static const float *run(subject *s, const pelt_transform *locals, uint32_t i) {
     pelt_pose_offsets at = pelt_pose_layout(&s->skin);
     const float *palette = (const float *)((char *)s->scratch + at.palette),
@@ -99,7 +99,7 @@ static void half_turns_have_their_closed_forms(void **state) {
     drop(&s);
 }
 
-/* A turn of 270 degrees is one of -90: the shorter way; and q and -q are one rotation. */
+/* A rotation by 270 degrees is one by -90: the shorter way; and q and -q are the same rotation. */
 static void turns_past_180_degrees_take_the_shorter_way(void **state) {
     (void)state;
     subject s = make(limb(), &half, 1);
@@ -112,7 +112,7 @@ static void turns_past_180_degrees_take_the_shorter_way(void **state) {
     drop(&s);
 }
 
-/* At exactly half a turn there are two ways; one is taken, whichever sign the quaternion has. */
+/* At exactly half a turn there are two ways; the choice does not depend on the sign of the quaternion. */
 static void half_of_half_a_turn_does_not_depend_on_the_sign(void **state) {
     (void)state;
     subject s = make(limb(), &half, 1);
@@ -127,7 +127,7 @@ static void half_of_half_a_turn_does_not_depend_on_the_sign(void **state) {
     drop(&s);
 }
 
-/* A bend of b about z after a twist of t about the bone comes apart into just these. */
+/* A bend by b about z after a twist by t about the bone decomposes into exactly these. */
 static void twist_and_bend_come_apart(void **state) {
     (void)state;
     pelt_driven list[2] = {half, half};
@@ -147,7 +147,8 @@ static void twist_and_bend_come_apart(void **state) {
     drop(&s);
 }
 
-/* Figure 6: straight, right angle, folded. b1 goes from the joint to its parent, so a straight limb does not bulge. */
+/* Figure 6: straight, right angle, folded. b1 points from the joint to its parent, so a straight limb does not
+   bulge. */
 static void bulges_grow_as_the_limb_folds(void **state) {
     (void)state;
     pelt_driven list[2] = {{.kind = PELT_DRIVEN_BULGE,
@@ -189,7 +190,7 @@ static void assert_inverse_transposes(const subject *s) {
     }
 }
 
-/* A skeleton with turned and scaled rest frames, several children, and a joint at its parent's place. */
+/* A skeleton with rotated and scaled rest frames, several children, and a joint at its parent's position. */
 static pelt_bundle *awkward(uint64_t *seed) {
     static const int32_t parents[] = {-1, 0, 1, 1, 2, 4, 5, 5};
     pelt_bundle *bundle = character_new(8, parents);
@@ -215,7 +216,7 @@ static void random_pose(const pelt_bundle *bundle, uint64_t *seed, pelt_transfor
     }
 }
 
-/* The driven joints that a fit to poses [count][joint] chooses, without dropping what is not used. */
+/* The driven joints that a fit to poses [count][joint] chooses, without dropping unused ones. */
 static void choose_for(pelt_bundle *bundle, const pelt_drive_rules *drive, pelt_fitting *f, uint32_t count,
                        const pelt_transform *poses) {
     pelt_example *examples = PELT_NEW(bundle->arena, count, pelt_example);
@@ -275,7 +276,7 @@ static void the_run_time_agrees_with_the_fit_on_awkward_skeletons(void **state) 
     }
 }
 
-/* Joints that stretch, shear and mirror: R is then the rotation nearest to what they do. */
+/* Joints that stretch, shear and mirror: then R is the nearest rotation. */
 static void the_run_time_agrees_with_the_fit_where_joints_scale(void **state) {
     (void)state;
     uint64_t random = 11;
@@ -301,7 +302,7 @@ static void the_run_time_agrees_with_the_fit_where_joints_scale(void **state) {
     drop(&s);
 }
 
-/* A = R S with S symmetric and positive: the nearest rotation is R. Of -A it is R too: what is mirrored is turned back. */
+/* A = R S with S symmetric and positive: the nearest rotation is R. For -A it is R too: mirroring is undone. */
 static void the_nearest_rotation_is_that_of_the_polar_decomposition(void **state) {
     (void)state;
     uint64_t seed = 21;
@@ -369,7 +370,7 @@ static void matrices_and_locals_give_the_same_pose(void **state) {
     drop(&s);
 }
 
-/* A bone of no length is stepped over, an end joint has no bulge, and a joint with two children bulges in both bones.
+/* A bone of zero length is skipped, an end joint has no bulge, and a joint with two children bulges in both bones.
  */
 static void follow_bones(float size) {
     static const int32_t parents[] = {-1, 0, 1, 2, 2};
@@ -403,7 +404,7 @@ static void the_automatic_set_follows_the_bones(void **state) {
     follow_bones(1), follow_bones(1e-3f), follow_bones(1000);
 }
 
-/* Joints count as turning when they turn relative to their parents: not when the whole character does. */
+/* Joints count as rotating relative to their parents, not when the whole character rotates. */
 static void joints_that_a_turning_root_carries_along_drive_nothing(void **state) {
     (void)state;
     enum { FRAMES = 4, JOINTS = 3 };
@@ -458,7 +459,7 @@ static void rules_that_make_no_sense_are_refused(void **state) {
     }
 }
 
-/* Every * may stand for nothing, and for what looks like the letters behind it. */
+/* Every * may match nothing, or something that looks like the letters after it. */
 static void names_fit_patterns(void **state) {
     (void)state;
     static const struct {
@@ -492,7 +493,7 @@ static void names_fit_patterns(void **state) {
     assert_false(pelt_name_listed((pelt_names){0}, ""));
     char name[2000];
     memset(name, 'a', sizeof name), name[sizeof name - 1] = 0;
-    const char *hard = "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b"; /* would take forever if all ways were tried */
+    const char *hard = "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b"; /* exhaustive search would take forever */
     assert_false(pelt_name_listed((pelt_names){1, &hard}, name));
 }
 
@@ -561,7 +562,7 @@ static void texts_that_are_no_rules_are_refused(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Every field that could lead outside the file or to a number that is none. */
+/* Every field that could lead outside the file or to an invalid number. */
 static void damaged_driven_joints_are_refused(void **state) {
     (void)state;
     subject s = make(limb(), &half, 1);

@@ -24,7 +24,7 @@ static void one_shape_per_joint(const pelt_bundle *bundle, const double *angles,
         }
 }
 
-/* Something that no small basis holds. */
+/* Something that no small basis can represent. */
 static void rough(const pelt_bundle *bundle, const double *angles, double *d) {
     one_shape_per_joint(bundle, angles, d);
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++)
@@ -36,7 +36,7 @@ static void rough(const pelt_bundle *bundle, const double *angles, double *d) {
             }
 }
 
-/* Wide bumps, and where two of them meet, neighbours that bend together bulge. */
+/* Wide bumps, and bulges where two of them meet and neighbours bend together. */
 static void products(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
         const float *x = bundle->mesh.positions + 3 * (size_t)v;
@@ -84,7 +84,7 @@ static pelt_eigen_basis basis_of(const corrected_parts *p, uint32_t kept) {
     return pelt_eigen_basis_of(p->f.arena, &p->poses, &p->u, &p->supports, kept);
 }
 
-/* A_j as LAPACK wants it: [3 points][poses]. */
+/* A_j in LAPACK's layout: [3 points][poses]. */
 static double *joint_matrix(const corrected_parts *p, const pelt_eigen_joint *joint) {
     double *a = calloc(3 * (size_t)joint->point_count * joint->pose_count, sizeof *a);
     for (uint32_t i = 0; i < joint->point_count; i++)
@@ -106,7 +106,7 @@ static void a_support_holds_points_displaced_by_more_than_four_percent(void **st
         const pelt_eigen_joint *joint = &basis.joints[j];
         double largest = 0;
         uint32_t inside = 0;
-        assert_int_equal(joint->rank, 1); /* what else there is, is rounding */
+        assert_int_equal(joint->rank, 1); /* everything else is rounding */
         for (int pass = 0; pass < 2; pass++)
             for (uint32_t v = 0; v < VERTICES; v++) {
                 double u[3];
@@ -271,7 +271,7 @@ static void a_point_keeps_what_moves_it_most_and_the_rest_fades_to_nothing(void 
 
 /* -- Coordinates --------------------------------------------------------------------------------------------------- */
 
-/* exp(-|x - y| / w) interpolates sinh(x / w) exactly between examples (it solves f'' = f / w^2), so leaving out finds
+/* exp(-|x - y| / w) interpolates sinh(x / w) exactly between examples (it solves f'' = f / w^2), so leave-one-out finds
    w. */
 static const double sinh_width = 0.5;
 
@@ -300,7 +300,7 @@ static double angle_between(const corrected_parts *p, uint32_t joint, uint32_t a
     return 2 * fabs(atan2(x[2], x[3]) - atan2(y[2], y[3])); /* all turn about z, by less than half a turn */
 }
 
-/* phi[rows][columns] of a joint, from angles. */
+/* phi[rows][columns] of a joint, computed from angles. */
 static double *phi_of(const corrected_parts *p, uint32_t joint, size_t rows, const uint32_t *a, size_t columns,
                       const uint32_t *b, double width) {
     double *phi = PELT_NEW(p->f.arena, rows * columns, double);
@@ -313,7 +313,7 @@ static uint32_t joint_of(const corrected_parts *p, uint32_t mover) {
     return p->poses.members[p->poses.movers[mover].first];
 }
 
-/* Every centre is the example farthest from those before it. */
+/* Every centre is the example farthest from the previous ones. */
 static void check_centers(const corrected_parts *p, const pelt_eigen_joint *joint, const pelt_coordinates *c) {
     uint32_t turned = joint_of(p, joint->mover);
     assert_int_equal(c->centers[0], PELT_REST_EXAMPLE);
@@ -359,7 +359,7 @@ static void coordinates_meet_every_example_and_vanish_at_rest(void **state) {
     corrected_parts_free(&p);
 }
 
-/* Two examples of every joint, to both sides: only the rest pose lies between others, and it is never left out. */
+/* Two examples of every joint, on both sides: only the rest pose is between others, and it is never left out. */
 static void without_an_example_between_others_the_width_is_the_usual_one(void **state) {
     (void)state;
     double angles[2 * JOINTS][JOINTS] = {0};
@@ -376,7 +376,7 @@ static void without_an_example_between_others_the_width_is_the_usual_one(void **
 
 /* -- Threshold and width ------------------------------------------------------------------------------------------- */
 
-/* 1 from the threshold on, a part of the largest displacement; smoothly to 0 where `fade` of it is gone. */
+/* 1 above the threshold, a fraction of the largest displacement; smoothly to 0 over `fade` of it. */
 static double support_share(double x, double threshold, double fade) {
     double t = fade > 0 ? fmin(fmax((x - threshold * (1 - fade)) / (threshold * fade), 0), 1) : x > threshold;
     return t * t * (3 - 2 * t);
@@ -392,8 +392,8 @@ static double angle_of(const corrected_parts *p, uint32_t joint, uint32_t a, uin
     return 4 * asin(fmin(sqrt(gap[0] * gap[0] + gap[1] * gap[1] + gap[2] * gap[2] + gap[3] * gap[3]) / 2, 1));
 }
 
-/* What a joint's examples but one (PELT_NO_MOVER: all), and the rest pose, make of the displacements in an example: a fit
-   of its own, [point][3]. */
+/* The prediction for an example from a joint's other examples (PELT_NO_MOVER: all) and the rest pose, as a separate
+   fit, [point][3]. */
 static void predict_without(const corrected_parts *p, uint32_t mover, uint32_t without, uint32_t example, double width,
                             double threshold, double *out) {
     enum { MOST = 16 };
@@ -430,7 +430,7 @@ static double missed_of(const corrected_parts *p, uint32_t example, const double
     return sum;
 }
 
-/* Joint 2 turns about x in every other of its examples, so that it has four ends and the others have two. */
+/* Joint 2 rotates about x in every other example, so that it has four ends and the others have two. */
 static pelt_eigen_missed missed_by_refits(const corrected_parts *p, double width, double threshold) {
     pelt_eigen_missed m = {0};
     uint32_t several = 0;
@@ -495,7 +495,7 @@ static void leaving_out_is_as_if_fitted_again_without(void **state) {
     }
 }
 
-/* Around every bump a skirt of a fiftieth of its height that follows the angle, or follows nothing. */
+/* Around every bump a skirt of a fiftieth of its height that follows the angle, or nothing. */
 static double skirt_shares[JOINTS];
 
 static void skirt(const pelt_bundle *bundle, const double *angles, double *d) {
@@ -522,7 +522,7 @@ static void supports_are_as_wide_as_left_out_examples_want_them(void **state) {
     }
 }
 
-/* The fit that is told what was chosen is the same fit. */
+/* Fitting with the chosen settings given explicitly yields the same fit. */
 static void the_choice_reproduces(void **state) {
     (void)state;
     double angles[128][JOINTS], threshold = 0, width = 0;
@@ -555,7 +555,7 @@ static void the_choice_reproduces(void **state) {
 }
 
 /* More examples than centres: the values are the least squares solution, phi^T (phi lambda - a) = 0, in which the rest
-   pose counts a thousandfold. */
+   pose has a weight of a thousand. */
 static void many_examples_are_met_in_the_least_squares_sense(void **state) {
     (void)state;
     enum { FRAMES = 101, CENTERS = 64 };
@@ -601,7 +601,7 @@ static void many_examples_are_met_in_the_least_squares_sense(void **state) {
 
 /* -- Examples of several joints ------------------------------------------------------------------------------------ */
 
-/* A field as far as it is known before the examples of several joints are looked at. */
+/* A field before the examples of several joints are used. */
 typedef struct before_pairs {
     corrected_parts p;
     pelt_eigen_basis basis;
@@ -653,7 +653,7 @@ static double dot_of(size_t n, const double *a, const double *b) {
     return sum;
 }
 
-/* The values d of joint j at centre q, shape k, as columns: what they add in every example of several joints is
+/* The values d of joint j at centre q, shape k, as columns: their effect in every example of several joints is
    weight[pose][column] times a shape. */
 typedef struct columns {
     size_t count;
@@ -699,8 +699,8 @@ static columns make_columns(const before_pairs *x) {
     return c;
 }
 
-/* min sum_p |r_p - sum_c w_pc d_c U_c|^2 + mu |d|^2 over the poses but those of a fold, by the normal equations; returns
-   by how much d changes the error of the fold. */
+/* min sum_p |r_p - sum_c w_pc d_c U_c|^2 + mu |d|^2 over all poses except a fold, by the normal equations; returns how
+   much d changes the error of the fold. */
 static double solve_columns(const before_pairs *x, const columns *c, double mu, int fold, double *d) {
     pelt_arena *arena = x->p.f.arena;
     size_t n = 3 * (size_t)x->p.u.point_count;
@@ -751,7 +751,7 @@ static void shifts_of_values_are_those_of_the_normal_equations(void **state) {
     corrected_parts_free(&x.p);
 }
 
-/* With fewer than ten examples of several joints nothing is learned from them. */
+/* With fewer than ten examples of several joints, nothing is learned from them. */
 static void few_examples_of_several_joints_change_nothing(void **state) {
     (void)state;
     double angles[64][JOINTS];
@@ -819,8 +819,9 @@ static brute_pair *make_brute_pair(const before_pairs *x, uint32_t mover, uint32
     return b;
 }
 
-/* lambda of the least sum of |a - phi lambda|^2 + rho lambda^T phi lambda over all examples but `out` (0: none), where a
-   is 0 but in examples of several joints, and the rest pose counts a thousand times; returns what is predicted at `at`. */
+/* lambda minimising the sum of |a - phi lambda|^2 + rho lambda^T phi lambda over all examples except `out` (0: none),
+   where a is 0 except in examples of several joints, and the rest pose has a weight of a thousand; returns the
+   prediction at `at`. */
 static double predict(const brute_pair *b, double rho, const double *a, size_t stride, size_t out, size_t at,
                       double *lambda) {
     size_t n = b->example_count, m = b->centers;
@@ -852,8 +853,8 @@ static double left_out_part(const brute_pair *b, double rho, const double *a, si
     return missed / all;
 }
 
-/* The strength and how many are kept, with 16, 32, ... or all centres; and then as few of these as miss no more than 5%
-   more than the best, and keep as many. */
+/* The strength and the number kept, with 16, 32, ... or all centres; then the fewest of these whose error is within 5%
+   of the best, and that keep as many. */
 static size_t choose_by_force(brute_pair *b, const double *u, size_t stride, double *rho) {
     static const double strengths[] = {0.01, 0.03, 0.1, 0.3, 1};
     double left[4], rhos[4] = {0}, least = 0.8;
@@ -874,8 +875,8 @@ static size_t choose_by_force(brute_pair *b, const double *u, size_t stride, dou
     return kept[best];
 }
 
-/* Compares a pair that was found with what brute force finds in the residual [pose][3 points], and takes it from there;
-   false when brute force keeps nothing. */
+/* Compares a pair with what brute force finds in the residual [pose][3 points], and subtracts it; false when brute
+   force keeps nothing. */
 static bool compare_pair(const before_pairs *x, brute_pair *b, double *residual, const pelt_eigen_pair *found) {
     size_t poses = x->several_count, size = 3 * (size_t)b->point_count;
     size_t all = 3 * (size_t)x->p.u.point_count, small = poses < size ? poses : size;
@@ -917,8 +918,8 @@ static bool compare_pair(const before_pairs *x, brute_pair *b, double *residual,
     return kept > 0;
 }
 
-/* Where supports fade, pairs reach further, and what is kept of them is as long as ever: the displacements times their
-   shares are decomposed, and that is what comes out. */
+/* If supports fade, pairs reach further, but are still normalised: the displacements times their shares are decomposed,
+   and that is the result. */
 static void check_faded_pairs(const pelt_eigen_pairs *before, pelt_eigen_pairs pairs) {
     assert_true(pairs.pair_count > 0);
     for (uint32_t i = 0; i < pairs.pair_count; i++) {

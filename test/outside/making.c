@@ -1,4 +1,4 @@
-/* making.c: a program outside that makes a skin of box.glb. */
+/* making.c: an external program that makes a skin from box.glb. */
 
 #include <pelt/fit.h>
 #include <stdio.h>

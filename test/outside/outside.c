@@ -1,4 +1,4 @@
-/* outside.c: a program outside that runs the skin box.pelt at rest. */
+/* outside.c: an external program that runs the skin box.pelt at rest. */
 
 #include <pelt/pelt.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
-/* play_forms.c: the run time on this machine gives what the machine that wrote FORMS.bin gives (dump_forms.c says what is in
-   it), by every instruction set; and its graphics side packs skins of every form, and says what it lacks.
+/* play_forms.c: the run time on this machine reproduces the results in FORMS.bin from another machine (see
+   dump_forms.c), with every instruction set; and its graphics side packs skins of every form, and reports what is
+   missing.
 
        play_forms FORMS.bin
 
-   It prints a number of the packed words, which must be the same on all machines. */
+   It prints a checksum of the packed words, which must be the same on all machines. */
 
 #include "gpu/pack.h"
 #include <math.h>
@@ -12,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the diagonal, and of unit normals; or so many times what the instruction sets of the other processor are apart, since
-   this one rounds once where SSE rounds twice. A factor that is rounded to 16 bits may come out one step apart. */
+/* Relative to the diagonal, and for unit normals; or this many times the difference between instruction sets on the
+   other processor, since this one rounds once where SSE rounds twice. A factor rounded to 16 bits may be off by one
+   step. */
 static const double position_limit = 2e-6, normal_limit = 6e-5, times = 3;
 
 typedef struct reader {
@@ -34,11 +36,11 @@ static uint32_t take_u32(reader *r) { return *(const uint32_t *)take(r, 4); }
 static float take_f32(reader *r) { return *(const float *)take(r, 4); }
 static const float *take_floats(reader *r, size_t count) { return take(r, count * sizeof(float)); }
 
-/* One pose, and what it has to give in the order of the file. */
+/* One pose, and its expected output in the file's order. */
 typedef struct truth {
     const pelt_transform *locals;
     const float *controls;
-    double position_gap, normal_gap; /* between instruction sets of the other processor */
+    double position_gap, normal_gap; /* between instruction sets on the other processor */
     const float *positions, *normals, *tangents;
 } truth;
 
@@ -52,7 +54,7 @@ static truth take_pose(reader *r, const pelt_skin *skin) {
     return t;
 }
 
-/* The largest difference; infinite where a number is none. */
+/* The largest difference; infinite if any value is NaN. */
 static double gap(const pelt_skin *skin, const float *slots, const float *expected, size_t parts) {
     double worst = 0;
     for (uint32_t v = 0; expected && v < skin->vertex_count; v++)
@@ -88,7 +90,8 @@ static int differs(const char *name, pelt_skin skin, pelt_isa isa, const truth *
 
 static void *no_function(void *user, const char *name) { return (void)user, (void)name, NULL; }
 
-/* The skin's words for graphics hardware go into the sum; without OpenGL there is a sentence. Returns what is wrong. */
+/* Adds the skin's words for graphics hardware to the checksum; without OpenGL, expects a message. Returns the number of
+   failures. */
 static int check_graphics(const char *name, const pelt_skin *skin, uint64_t *sum) {
     pelt_gpu_skin packed;
     pelt_error error = {0};
@@ -101,7 +104,7 @@ static int check_graphics(const char *name, const pelt_skin *skin, uint64_t *sum
     return 0;
 }
 
-/* Returns how many comparisons failed. */
+/* Returns the number of failed comparisons. */
 static int check_skin(reader *r, int *poses, uint64_t *sum) {
     uint32_t length = take_u32(r);
     char name[128] = {0};

@@ -1,5 +1,5 @@
-/* posix.h: included before all else of a test on Windows: what its C library lacks. It has no aligned_alloc, and its free
-   cannot free what _aligned_malloc gives. */
+/* posix.h: included first in tests on Windows: what its C library lacks. It has no aligned_alloc, and its free cannot
+   free what _aligned_malloc gives. */
 
 #include <stdlib.h>
 #include <string.h>
