@@ -1,5 +1,5 @@
-/* test_engine.c: engines in processes of their own: right answers, and every way to fail ends in a sentence while the
-   caller lives. */
+/* test_engine.c: engines in separate processes: correct answers, and every kind of failure ends in a message while the
+   caller lives on. */
 
 #include "engine/engine.h"
 #include "engine/process.h"
@@ -13,7 +13,7 @@
 
 enum { POINTS = 50, CONTROLS = 2 };
 
-/* What all test engines compute: value c of point p is p + 100 c + the controls' sum. */
+/* What all test engines compute: value c of point p is p + 100 c + the sum of the controls. */
 static void check_values(const uint32_t *points, uint32_t count, const float *controls, const float *values) {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t c = 0; c < 3; c++)
@@ -231,7 +231,7 @@ static void the_time_limit_is_for_the_hellos_of_all_workers(void **state) {
 
 /* -- What it writes to standard error --------------------------------------------------------------------------------- */
 
-/* Every way to cut a text in two, with characters of all lengths, broken ones and a zero. */
+/* Every way to cut a text in two, with characters of all lengths, invalid ones and a zero. */
 static void words_of_engines_are_made_visible_wherever_they_are_cut(void **state) {
     (void)state;
     static const char said[] = "a\033[2J\tb\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc2\x9b\xff\xe2\x82q\0z\r\xe2";
@@ -280,7 +280,7 @@ static void what_an_engine_writes_to_standard_error_is_seen_and_not_obeyed(void 
                       "echo 'the end' >&2",
                       true, text, sizeof text);
     assert_string_equal(text, "loading\\x1b[2J \xc3\xa9\nthe end\n");
-    /* more than a pipe holds, and nobody reads: no reason to wait */
+    /* more than a pipe holds, with nobody reading: no reason to wait */
     double start = pelt_wall_seconds();
     standard_error_of("pipe:echo pelt-engine 1 5 3 0; head -c 300000 /dev/zero >&2; cat >/dev/null", false, text,
                       sizeof text);
@@ -289,7 +289,7 @@ static void what_an_engine_writes_to_standard_error_is_seen_and_not_obeyed(void 
 
 /* -- Nothing is left running --------------------------------------------------------------------------------------- */
 
-/* Some processes write their numbers, one each line. */
+/* Some processes write their ids, one per line. */
 static int read_numbers(const char *path, int *numbers, int most) {
     FILE *file = fopen(path, "r");
     int count = 0;
@@ -332,7 +332,8 @@ static bool all_have_ended(void *user) {
     return true;
 }
 
-/* An engine that started a child, and a child in another session, and then hangs, deaf to what can be heard. */
+/* An engine that started a child, and a child in another session, and then hangs, ignoring signals that can be
+   ignored. */
 static char *hanging_engine(const char *numbers) {
     static char command[1500];
     snprintf(

@@ -1,5 +1,5 @@
-/* test_examples.c: the examples as correctives see them: what moves in their poses, which poses are the same, what the
-   rest pose must be displaced by, who moves which points, and which controls vary. Against closed forms. */
+/* test_examples.c: the examples as correctives see them: what moves in their poses, which poses are equal,
+   displacements in the rest pose, what moves which points, and which controls vary. Against closed forms. */
 
 #include "fit/examples/support.h"
 #include "test/corrected.h"
@@ -13,7 +13,7 @@ static pelt_poses poses_of(pelt_bundle *bundle, uint32_t frames, const pelt_tran
     return p;
 }
 
-/* A root has no offset of its own, a prop may have a long one: neither says how far a slide shows. */
+/* A root has no offset from a parent, a prop may have a long one: neither says how visible a slide is. */
 static void a_joint_slides_when_it_moves_by_a_ten_thousandth_of_the_character(void **state) {
     (void)state;
     static const double offsets[] = {0, 1, 100};
@@ -81,7 +81,7 @@ static void frames_of_a_motion_lie_in_stretches(void **state) {
     character_free(bundle);
 }
 
-/* Joints that tremble say nothing against a motion of a control that goes far. */
+/* Trembling joints do not hide the motion of a control that goes far. */
 static void frames_of_a_moving_control_lie_in_stretches(void **state) {
     (void)state;
     enum { JOINTS = 4, FRAMES = 60 };
@@ -109,7 +109,7 @@ static void frames_of_a_moving_control_lie_in_stretches(void **state) {
     character_free(bundle);
 }
 
-/* Three joints that always turn together, a fourth below them that turns alone, in poses of all too. */
+/* Three joints that always rotate together, and a fourth below them that rotates alone, also in poses of all. */
 static void a_mover_lies_below_the_nearest_mover_that_is_not_itself(void **state) {
     (void)state;
     enum { JOINTS = 24, FRAMES = 9 };
@@ -141,7 +141,7 @@ static void a_mover_lies_below_the_nearest_mover_that_is_not_itself(void **state
     character_free(bundle);
 }
 
-/* Joint 10 turns only when 2 and 8 turn together, which also turn alone: it follows 8, from which it hangs. */
+/* Joint 10 rotates only when 2 and 8 rotate together, which also rotate alone: it follows 8, its ancestor. */
 static void a_follower_belongs_to_the_mover_above_it(void **state) {
     (void)state;
     enum { JOINTS = 24, FRAMES = 5 };
@@ -165,8 +165,8 @@ static void a_follower_belongs_to_the_mover_above_it(void **state) {
 
 enum { POSED = 3, CONTROLS = 2, COUNT = 80, KINDS = 9 };
 
-/* Poses of nine kinds: rest, and what differs from it and from one another by three thousandths in one thing alone. Of
-   a kind, poses differ by less than half a thousandth. */
+/* Nine kinds of poses: rest, and poses that differ from it and each other by three thousandths in a single value. Poses
+   of the same kind differ by less than half a thousandth. */
 static void poses_are_the_same_within_a_thousandth_of_a_radian(void **state) {
     (void)state;
     float rotations[COUNT][POSED][4], translations[COUNT][POSED][3], controls[COUNT][CONTROLS];
@@ -211,7 +211,7 @@ enum { TUBE = 64 };
 
 /* Half of one joint and half of another that is turned about y by an angle with cosine c of its half: A is c times a
    turn by half the angle across y, and 1 along it. So A^T A = diag(c^2, 1, c^2), and all of the formula is known. */
-/* One joint on a line: sweeps are taken first, up to half, then what is farthest, by hand. */
+/* One joint on a line: sweeps come first, up to half, then the farthest, by hand. */
 static void poses_that_lie_apart_are_found(void **state) {
     (void)state;
     enum { LISTED = 8 };
@@ -327,8 +327,8 @@ static void normalise(double v[3]) {
     for (int i = 0; i < 3; i++) v[i] /= length;
 }
 
-/* What the blend makes of a turned rest normal is the true normal: it leans from the surface as the file's normal n
-   leans from the rest surface s. Where the whole body turns and nothing else changes, nothing is turned. */
+/* The blend carries a turned rest normal to the true normal: it leans from the surface as the file's normal n leans
+   from the rest surface s. If the whole body rotates and nothing else changes, nothing is turned. */
 static void normals_are_turned_as_the_surface_is(void **state) {
     (void)state;
     enum { JOINTS = 3, FRAMES = 4 };
@@ -390,7 +390,7 @@ static void normals_are_turned_as_the_surface_is(void **state) {
 
 /* -- Supports ------------------------------------------------------------------------------------------------------ */
 
-/* Joint 1 and joint 3 displace the skin in x, each along a part of its own; joint 2, between them, never turns. */
+/* Joint 1 and joint 3 displace the skin in x, in separate areas; joint 2, between them, never rotates. */
 static void two_bumps(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
         double y = bundle->mesh.positions[3 * v + 1];
@@ -437,7 +437,7 @@ static void supports_are_what_sweeps_displace_and_what_joints_carry(void **state
     pelt_arena_free(f.arena), character_free(bundle);
 }
 
-/* A control goes with the joints that move most of what it moves, by sweeps where there are any, else by weight. */
+/* A control is paired with the joints that move most of what it moves, by sweeps if there are any, else by weight. */
 static void the_partner_of_a_control_moves_most_of_what_it_moves(void **state) {
     (void)state;
     enum { POINTS = 4, MOVERS = 3 };
@@ -450,7 +450,7 @@ static void the_partner_of_a_control_moves_most_of_what_it_moves(void **state) {
         pelt_supports s = {MOVERS, POINTS, amplitudes[0], peaks, 0, carried[0]};
         assert_int_equal(pelt_control_partner(&s, &p, 2), which == 0 ? 0 : which == 1 ? 1 : PELT_NO_MOVER);
     }
-    /* A sweep counts as part of its peak: 4 of 4 is no more than all of the weight. */
+    /* A sweep counts relative to its peak: 4 of 4 is no more than the full weight. */
     float amplitudes[MOVERS][POINTS] = {{4, 2, 0, 0}, {0}, {1, 1, 1, 1}},
           carried[MOVERS + 1][POINTS] = {{0}, {0, 0, 1, 1}};
     float peaks[MOVERS] = {4, 0, 1};
@@ -495,7 +495,7 @@ static watched still_poses(void) {
     return w;
 }
 
-/* Two examples in which the control differs: what sets them apart is its doing, unless something else differs too. */
+/* Two examples in which the control differs: their difference is its effect, unless something else differs too. */
 static void pairs_of_examples_tell_what_a_control_does_where_all_else_is_the_same(void **state) {
     (void)state;
     for (int what = 0; what < 6; what++)
@@ -513,8 +513,8 @@ static void pairs_of_examples_tell_what_a_control_does_where_all_else_is_the_sam
         }
 }
 
-/* u = a + b1 c + b2 c^2 exactly, in examples of which no two are in one pose: the largest |b1 c + b2 c^2| comes back,
-   if there are enough of them; and nothing, where u has nothing to do with c. */
+/* u = a + b1 c + b2 c^2 exactly, in examples that all have different poses: recovers the largest |b1 c + b2 c^2|, given
+   enough of them; and nothing if u does not depend on c. */
 static void a_parabola_tells_what_a_control_does(void **state) {
     (void)state;
     uint64_t seed = 5;
@@ -582,11 +582,11 @@ static void the_controls_that_vary_have_ranges_and_scales(void **state) {
     assert_near(list[0].farthest, 3, 0);
     assert_near(list[1].farthest, 4, 0);
     assert_near(list[0].scale, 1 / 3.0, 1e-7);
-    assert_near(list[1].scale, 3 / 4.0, 1e-7); /* what is said last counts */
+    assert_near(list[1].scale, 3 / 4.0, 1e-7); /* the last one wins */
     float row[ALL], values[2];
     pelt_control_values(bundle, list, count, &all.list[1], row, values);
     assert_true(values[0] == 1 && values[1] == 1);
-    /* Of a clip that has no controls all are at rest; so one that does makes the difference. */
+    /* In a clip without controls all are at rest; so one that has them makes the difference. */
     pelt_clip without = {.name = "without", .frame_count = 1},
               always = {.name = "always", .frame_count = 1, .controls = rows[2]};
     clips[0] = &always;

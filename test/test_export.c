@@ -1,4 +1,4 @@
-/* test_export.c: skins as plain glTF: what is read back from the file moves as the skin does. */
+/* test_export.c: skins as plain glTF: the file, read back, moves like the skin. */
 
 #include "plain/pairs.h"
 #include "plain/plain.h"
@@ -72,8 +72,8 @@ static pelt_clip between_frames(const pelt_clip *clip, float *times) {
     return out;
 }
 
-/* Largest distance between the skin and the linear blend of the file that was read back, over all frames, or half-way
-   between them. */
+/* Largest distance between the skin and the linear blend of the file read back, over all frames, or halfway between
+   them. */
 static double worst_distance(exported *x, bool between) {
     pelt_error error = {0};
     double worst = 0;
@@ -190,7 +190,7 @@ static void pairs_are_the_same_weights_on_no_more_nodes(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Half turns, twists, bends, bulges and dents, with weights of both signs, and after they were made convex. */
+/* Half turns, twists, bends, bulges and dents, with weights of both signs, and again after making them convex. */
 static void driven_joints_are_the_same_as_nodes(void **state) {
     (void)state;
     const float half[] = {0.5f};

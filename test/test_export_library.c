@@ -1,4 +1,4 @@
-/* test_export_library.c: export.h, as a program calls it that has its character in memory. */
+/* test_export_library.c: export.h, called by a program that has its character in memory. */
 
 #include "samples/samples.h"
 #include "test/test.h"
@@ -38,7 +38,7 @@ static double gap(const float *a, const float *b, size_t count) {
     return most;
 }
 
-/* Written, read back as examples of the file that was written, compared with the player. */
+/* Written, read back as examples of the written file, and compared with the player. */
 static void check_frames(subject *s, const char *bundle_path, const char *clip_name, double tolerance) {
     pelt_error error = {0};
     pelt_bundle *read = pelt_bundle_read(bundle_path, &error);

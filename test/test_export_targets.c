@@ -1,5 +1,5 @@
-/* test_export_targets.c: the corrective of a skin as morph targets and weights: what a glTF player computes from them
-   is what the skin computes. */
+/* test_export_targets.c: the corrective of a skin as morph targets and weights: a glTF player computes the same as the
+   skin. */
 
 #include "plain/playable.h"
 #include "model/targets.h"
@@ -86,7 +86,7 @@ static void targets_and_weights_play_like_the_skin_also_through_a_file(void **st
     pelt_bundle_free(read), pelt_bytes_free(file), pelt_bundle_free(bundle);
 }
 
-/* Morph, blend, make unit: what a shader does with a normal. The arm's joints only turn. */
+/* Morph, blend, normalise: what a shader does with a normal. The arm's joints only rotate. */
 static void play_normals(const pelt_bundle *bundle, const pelt_skin_targets *targets, const float *weights,
                          const pelt_transform *locals, double *out) {
     pelt_mesh mesh = bundle->mesh;
@@ -239,7 +239,7 @@ static void weights_are_from_0_to_1_and_play_like_the_skin(void **state) {
     }
 }
 
-/* What the corrective does to a vertex at rest: the skin's vertex, taken back through the blend. */
+/* The corrective's effect on a vertex at rest: the skin's vertex, mapped back through the inverse blend. */
 static void unblend(const pelt_model *model, const pelt_affine *matrices, uint32_t v, const float *posed, double *out,
                     double *stretch) {
     const pelt_influences *in = &model->influences;
@@ -293,7 +293,7 @@ static void few_targets_are_the_best_there_are(void **state) {
     pelt_player_free(player);
 }
 
-/* The figures that are told are those of the file, played in double against the skin and the truth. */
+/* The reported figures are those of the file, played in double against the skin and the truth. */
 static void what_few_targets_cost_is_told(void **state) {
     (void)state;
     subject s = *subject_of(PELT_METHOD_KERNEL);
@@ -374,7 +374,7 @@ static void without_clips_nothing_is_compressed(void **state) {
     assert_int_equal(pelt_skin_targets_of(s.bundle->arena, &s.skin, true, &whole, &error), PELT_ERROR_UNSUPPORTED);
 }
 
-/* pelt export, as people and scripts meet it. */
+/* pelt export, as used by people and scripts. */
 static void the_program_says_what_few_targets_cost(void **state) {
     (void)state;
     assert_int_equal(pelt("sample arm --vertices 300 --frames 40 -o . --quiet"), 0);

@@ -1,5 +1,5 @@
-/* test_face.c: the face rig is what it says: nonlinear, computed point by point, the same for any subset, and moved the
-   same way by the same seed. */
+/* test_face.c: the face rig is as documented: nonlinear, computed point by point, the same for any subset, and
+   reproducible from its seed. */
 
 #include "samples/face.h"
 #include "test/test.h"
@@ -23,7 +23,7 @@ static void at_rest_it_is_the_mesh(void **state) {
     float controls[FACE_CONTROLS] = {0}, *out = malloc(3 * mesh->vertex_count * sizeof *out);
     double most = 0;
     move(face, controls, out);
-    /* lids are laid onto the eyeballs even at rest, by a little */
+    /* even at rest, lids rest on the eyeballs, slightly */
     for (size_t i = 0; i < 3 * (size_t)mesh->vertex_count; i++) most = fmax(most, fabs(out[i] - mesh->positions[i]));
     assert_true(most < 0.02 * mesh->diagonal);
     free(out);
@@ -65,7 +65,7 @@ static void any_subset_has_the_very_values_of_the_whole(void **state) {
     pelt_face_free(face);
 }
 
-/* Two motions together are not the sum of their displacements: hinge, correctives, lids. */
+/* The effect of two motions together is not the sum of their displacements: hinge, correctives, lids. */
 static double mixed_difference(const pelt_face *face, uint32_t a, uint32_t b) {
     uint32_t n = pelt_face_mesh(face)->vertex_count;
     float *v[4], controls[FACE_CONTROLS] = {0};
@@ -97,7 +97,7 @@ static void lids_never_cut_into_the_eye_by_much(void **state) {
     move(face, controls, open);
     controls[FACE_eyeBlinkLeft] = 1;
     move(face, controls, shut);
-    double least = 0; /* the lid comes down, and is not drawn back into the head */
+    double least = 0; /* the lid comes down, and is not pulled back into the head */
     for (uint32_t v = 0; v < n; v++)
         if (fabsf(shut[3 * v + 1] - open[3 * v + 1]) > 0.3f) least = fmin(least, shut[3 * v + 2] - open[3 * v + 2]);
     assert_true(least > -0.7);

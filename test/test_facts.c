@@ -1,5 +1,5 @@
-/* test_facts.c: what files know of their making: every fact against the report that it comes from, files without facts, and
-   facts that lie. */
+/* test_facts.c: facts stored in files: every fact against the report it comes from, files without facts, and invalid
+   facts. */
 
 #include "fit/measure/measure.h"
 #include "model/facts.h"
@@ -102,8 +102,7 @@ static void what_was_not_measured_is_not_known(void **state) {
     assert_ptr_equal(pelt_facts_measure(skin.facts), &skin.facts->train);
     pelt_fit_report_free(&report), pelt_bytes_free(bytes);
     pelt_measure exact = {.rms = 1, .roughness = NAN, .normal_rms_degrees = INFINITY, .frame_count = 1};
-    pelt_fact_measure fact =
-        pelt_measure_facts(&exact); /* nothing to be relative to, and numbers that no file may have */
+    pelt_fact_measure fact = pelt_measure_facts(&exact); /* nothing to be relative to, and numbers no file may have */
     assert_true(fact.rms == 1 && fact.rel_err == -1 && fact.roughness == -1 && fact.normal_rms_degrees == -1);
 }
 
@@ -121,7 +120,7 @@ static void a_skin_of_an_older_pelt_opens_without_facts(void **state) {
     pelt_bytes_free(bytes);
 }
 
-/* The section as docs/format.md has it: two movers with two and one singular values, one clip. */
+/* The section as described in docs/format.md: two movers with two and one singular values, one clip. */
 static void facts_that_lie_are_refused(void **state) {
     (void)state;
     enum { SIZE = 128 + 3 * 8 + 2 * 4 + 10 };

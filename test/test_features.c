@@ -1,5 +1,5 @@
-/* test_features.c: learned features: the definition against one written here, every instruction set against it, the gradient
-   of the evidence against differences, what cross-validation chooses, and skin files with features that are damaged. */
+/* test_features.c: learned features: the definition against one written here, every instruction set against it, the
+   gradient of the evidence against differences, what cross-validation chooses, and damaged skin files with features. */
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
@@ -51,7 +51,8 @@ static void definition(const pelt_features *f, const pelt_skeleton *skeleton, co
         }
 }
 
-/* The same function, but every eighth sum is so many times as large and does as much less; and the second does nothing. */
+/* The same function, but every eighth sum is scaled up and its weight down by the same factor; and the second does
+   nothing. */
 static void skew(pelt_features *f, float times) {
     for (uint32_t s = 0; s < f->set_count; s++)
         for (uint32_t i = 0; i < f->width * f->sets[s].rank; i += 8) ((float *)f->sets[s].mix)[i] *= times;
@@ -104,7 +105,8 @@ static void every_instruction_set_gives_the_coefficients_of_the_definition(void 
                 maker_run(&r, (pelt_isa)isa, locals, away);
                 const float *got = maker_coefficients(&r);
                 for (uint32_t k = 0; k < r.count; k++) assert_near(got[k], a[k], tolerance);
-                /* Products in 16 bits are exact: what differs is features that a root rounds up in one and down in another. */
+                /* Products in 16 bits are exact: differences come from features whose root is rounded up on one and
+                   down on the other. */
                 for (uint32_t k = 0; k < r.count && kind / 2 % 2; k++) {
                     if (isa == PELT_ISA_SCALAR) again[k] = got[k];
                     assert_near(got[k], again[k], 1e-4 * size);
@@ -116,7 +118,7 @@ static void every_instruction_set_gives_the_coefficients_of_the_definition(void 
 }
 
 #ifdef __x86_64__
-/* The same sums of whole numbers by other instructions: not a bit may differ. */
+/* The same integer sums by different instructions: not a single bit may differ. */
 static void both_kinds_of_avx512_give_the_same_bits(void **state) {
     (void)state;
     if (!pelt_isa_works(PELT_ISA_AVX512) || !__builtin_cpu_supports("avx512vnni")) return;
@@ -146,7 +148,7 @@ static void both_kinds_of_avx512_give_the_same_bits(void **state) {
 }
 #endif
 
-/* The largest difference between coefficients in 16 and in 32 bits, of the largest coefficient. */
+/* The largest difference between coefficients in 16 and 32 bits, relative to the largest coefficient. */
 static double rounding(float times) {
     maker_runner exact = open_skewed(64, 24, false, times), rounded = open_skewed(64, 24, true, times);
     uint64_t seed = 3;
@@ -168,8 +170,8 @@ static double rounding(float times) {
     return gap / size;
 }
 
-/* Rounding is seen, and it is that of 16 bits: a thousand times finer than what it rounds. Where some sums are much larger than
-   others, packing makes them more alike. */
+/* Rounding is noticeable, and at the level of 16 bits: a thousand times finer than the values. If some sums are much
+   larger than others, packing evens them out. */
 static void numbers_of_16_bits_are_close_to_those_of_32(void **state) {
     (void)state;
     double alike = rounding(0), skewed = rounding(1000);
@@ -231,7 +233,7 @@ static void every_field_of_features_has_its_range(void **state) {
         {0, HEAD, 48, 40, WRONG, 8},
         {0, HEAD, 48, 16, INDEX, 8}, /* groups name other eights then, which sets do not have */
         {0, SET, 32, 0x40000000u, WRONG, 8},
-        {0, SET, 32, 0x40000000u, FINE}, /* without a rank nobody looks */
+        {0, SET, 32, 0x40000000u, FINE}, /* ignored without a rank */
         {0, SET_MIX, 4 * (31 * 16 + 15), NOT_A_NUMBER, NUMBER, 8},
         {0, SET_OFFSETS, 4 * 32, 0, FINE}, /* bends */
         {0, SET_OFFSETS, 4 * 63, MINUS_ONE, NUMBER},
@@ -269,18 +271,18 @@ static void every_field_of_features_has_its_range(void **state) {
         {1, SET, 40, 0x40000000u, WRONG, 8}, /* mix_steps */
         {1, SET, 40, 0x40000000u, FINE},
         {1, SET_OFFSETS, 4 * 31, NOT_A_NUMBER, NUMBER},
-        {1, SET_MATRIX, 0, 0x80008000u, FINE},      /* any whole number will do */
+        {1, SET_MATRIX, 0, 0x80008000u, FINE},      /* any integer is valid */
         {0, GROUP_EIGHTS, 0, 4 * JOINTS - 1, FINE}, /* 32 features are four eights */
         {0, GROUP_EIGHTS, 0, 4 * JOINTS, INDEX},
         {1, GROUP_EIGHTS, 0, 0xffffffffu, INDEX},
-        {1, GROUP_EIGHTS, 0, 2, FINE, 16}, /* the second set has but one eight of sums */
+        {1, GROUP_EIGHTS, 0, 2, FINE, 16}, /* the second set has only one eight of sums */
         {1, GROUP_EIGHTS, 0, 3, INDEX, 16},
         {0, SET, 56, 16, WRONG, 8}, /* its own rank */
         {0, SET, 56, 12, WRONG, 16},
         {1, SET, 56, 0, INDEX, 8},       /* groups see more */
-        {0, SET, 56, 0xffffffffu, FINE}, /* without a rank nobody looks */
+        {0, SET, 56, 0xffffffffu, FINE}, /* ignored without a rank */
         {0, GROUP_MATRIX, 4 * (4 * 32 - 1), NOT_A_NUMBER, NUMBER},
-        {1, GROUP_MATRIX, 0, 0x80008000u, FINE}, /* any whole number will do */
+        {1, GROUP_MATRIX, 0, 0x80008000u, FINE}, /* any integer is valid */
         {1, GROUP_STEPS, 4 * 3, NOT_A_NUMBER, NUMBER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -310,7 +312,7 @@ static void every_field_of_features_has_its_range(void **state) {
 
 /* -- Learning ------------------------------------------------------------------------------------------------------ */
 
-/* What joint j does depends on its neighbours: a ridge that no sum of functions of single joints makes. */
+/* The effect of joint j depends on its neighbours: a ridge that no sum of single-joint functions can represent. */
 static void coupled(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
         const float *x = bundle->mesh.positions + 3 * (size_t)v;
@@ -406,8 +408,8 @@ static void outputs_solve_the_normal_equations(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Against the singular values of B H^T, H with a row of its own for every feature: no r sums can leave out less than those
-   behind the first r, and these sums leave out no more. */
+/* Against the singular values of B H^T, where H has a row for every feature: no r sums can leave out less than those
+   after the first r, and these sums leave out no more. */
 static void sums_leave_out_the_least(void **state) {
     (void)state;
     enum { WIDE = 12, ROWS = 9, EXAMPLES = 30, ALL = EXAMPLES + WIDE, SUMS = 4 };
@@ -483,7 +485,7 @@ static void a_fit_has_the_same_bytes_with_any_number_of_threads(void **state) {
     character_free(bundle);
 }
 
-/* Whatever the pose, no vertex is displaced beyond the bound; and it is of some use: not a hundred times too large. */
+/* In any pose, no vertex is displaced beyond the bound; and the bound is useful: not a hundred times too large. */
 static void no_pose_displaces_beyond_the_bound(void **state) {
     (void)state;
     corrected_parts p = make_parts(40);
@@ -502,7 +504,7 @@ static void no_pose_displaces_beyond_the_bound(void **state) {
     free(d), corrected_parts_free(&p);
 }
 
-/* Joints bend the tube, and so does something else that no joint tells. */
+/* Joints bend the tube, and so does something unknown. */
 static uint64_t unknown_seed;
 static void half_unknown(const pelt_bundle *bundle, const double *angles, double *d) {
     double unknown = test_random(&unknown_seed) - 0.5;

@@ -1,5 +1,5 @@
-/* test_figures.c: what the fit of a corrective says about itself, against matrices that are built here from the
-   formulas and decomposed by SVD, and against thousands of random poses. */
+/* test_figures.c: what the fit of a corrective reports, against matrices built here from the formulas and decomposed by
+   SVD, and against thousands of random poses. */
 
 #include "test/svd.h"
 #include "fit/corrective/correctives.h"
@@ -81,7 +81,7 @@ static double condition_by_svd(size_t n, const double *matrix) {
     return condition;
 }
 
-/* (2 sin(angle / 2))^2, by the quaternions' dot product; floats are not quite of unit length. */
+/* (2 sin(angle / 2))^2, from the quaternions' dot product; in floats they are not exactly normalised. */
 static double chord2(const float *a, const float *b) {
     double dot = 0, aa = 0, bb = 0;
     for (int i = 0; i < 4; i++) dot += (double)a[i] * b[i], aa += (double)a[i] * a[i], bb += (double)b[i] * b[i];
@@ -135,7 +135,7 @@ static int rising(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The kernel matrix of a vertex over the centres that differ to it; returns their number. */
+/* The kernel matrix of a vertex over the centres it distinguishes; returns their number. */
 static size_t vertex_phi(const pelt_weighted *w, uint32_t v, double *phi) {
     size_t count = 0, *kept = malloc(w->center_count * sizeof *kept);
     double *r2 = malloc((size_t)w->center_count * w->center_count * sizeof *r2);
@@ -234,7 +234,7 @@ static void the_kernel_tells_the_worst_cluster(void **state) {
     assert_near(c->value, worst, 1e-2 * worst);
     check_closest(&x, c, "train:24", "train:25");
     assert_non_null(strstr(c->where, "the cluster of vertex "));
-    double nearest = INFINITY; /* of the last two examples, by what drives some cluster, to the distance that is told */
+    double nearest = INFINITY; /* of the last two examples, by what drives some cluster, at the reported distance */
     for (uint32_t q = 0; q < k->group_count; q++) {
         double sum = 0;
         for (uint32_t u = 0; u < k->groups[q].unit_count; u++) {
@@ -268,7 +268,7 @@ static void a_bad_condition_is_a_warning_with_the_pair_and_the_remedy(void **sta
 
 /* -- Bounds -------------------------------------------------------------------------------------------------------- */
 
-/* Any rotation of any joint, evenly. */
+/* A uniformly random rotation of every joint. */
 static void random_pose(const pelt_skeleton *skeleton, uint64_t *seed, pelt_transform *locals) {
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         double q[4], square = 0;
@@ -306,7 +306,7 @@ static void no_pose_displaces_a_vertex_beyond_the_bound(void **state) {
         double most = farthest(&x, 10000), bound = x.f.report.bound;
         assert_true(most <= 1.001 * bound);
         assert_true(most > 0 &&
-                    bound < (strcmp(fits[i].method, "kernel") ? 50 : loosest) * most); /* and it says something */
+                    bound < (strcmp(fits[i].method, "kernel") ? 50 : loosest) * most); /* and it is useful */
         finish(&x);
     }
 }
@@ -366,7 +366,7 @@ static void bounds_are_those_of_the_formulas(void **state) {
     }
 }
 
-/* |f|^2 <= d^T phi^-1 d of the worst vertex, and the guard of the norm multiplies by no more than 4; with few poses,
+/* |f|^2 <= d^T phi^-1 d of the worst vertex, and the guard of the norm multiplies that by at most 4; with few poses,
    without a norm, c^T phi c. */
 static void the_bound_of_wpsd_is_the_norm_of_the_worst_function(void **state) {
     (void)state;
@@ -424,7 +424,7 @@ static void check_field(const json_t *json, const pelt_eigen_field_figures *x) {
     }
 }
 
-/* What the skin will tell of itself. */
+/* The skin's description of itself. */
 static json_t *told(fitted *x) {
     pelt_error error = {0};
     x->f.report.options = x->f.options;
@@ -435,7 +435,7 @@ static json_t *told(fitted *x) {
     return about;
 }
 
-/* The skin tells what the fit found. Each of the two joints is swept by six examples and the rest pose. */
+/* The skin reports what the fit found. Each of the two joints is swept by six examples and the rest pose. */
 static void a_skin_tells_what_eigenskin_found(void **state) {
     (void)state;
     fitted x = fit((pelt_fit_options){.method = PELT_METHOD_EIGEN, .eigen.per_joint = 3});
@@ -485,7 +485,7 @@ static void a_skin_tells_what_the_kernel_found(void **state) {
     finish(&x);
 }
 
-/* Positions of a clip by a skin, [frame][vertex][3]; *told gets a figure that the skin tells of itself. */
+/* Positions of a clip by a skin, [frame][vertex][3]; *told gets a figure that the skin reports. */
 static float *run(pelt_bundle *bundle, const pelt_clip *train, const char *method, uint32_t stored,
                   const pelt_clip *clip, const char *figure, double *told) {
     pelt_error error = {0};
@@ -515,8 +515,8 @@ static double farthest_apart(const float *a, const float *b, uint32_t frames) {
     return most;
 }
 
-/* Blends of rotations with weights between 0 and 1 make nothing longer: a corrected vertex is no farther from the one
-   that is only blended than the bound, in the floats of the run time too. */
+/* Blends of rotations with weights between 0 and 1 never lengthen anything: a corrected vertex is at most the bound
+   away from the blended one, also in the run time's floats. */
 static void the_run_time_stays_within_the_bound(void **state) {
     (void)state;
     enum { FRAMES = 2000 };

@@ -115,7 +115,7 @@ static void a_file_larger_than_the_first_limit_is_read_and_the_limit_is_64_times
 #endif
 #endif
 
-/* 0 when a file of a gigabyte is refused as it should be by a process that may have half as much. */
+/* 0 if a 1 GB file is properly refused by a process limited to half of that. */
 static int read_beyond_memory(const char *path) {
     if (setrlimit(RLIMIT_AS, &(struct rlimit){512 << 20, 512 << 20}) != 0) return 77;
     pelt_file file;

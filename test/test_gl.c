@@ -1,5 +1,5 @@
-/* test_gl.c: skins as compute shaders give what the processor gives, leave the state of OpenGL alone, and fail with
-   words. Runs on any OpenGL 4.3, as a rule Mesa's software one. */
+/* test_gl.c: compute shaders reproduce the processor's results, restore the OpenGL state, and fail with messages. Runs
+   on any OpenGL 4.3, usually Mesa's software renderer. */
 
 #include "gpu/gl_functions.h"
 #include "test/gl_subjects.h"
@@ -109,7 +109,7 @@ static void real_characters_equal_the_processor(void **state) {
     }
 }
 
-/* Poses are replaced, also those of some characters only. */
+/* Poses are replaced, including those of only some characters. */
 static void later_poses_replace_earlier_ones(void **state) {
     NEED_CONTEXT();
     subject s = subject_of(&recipes[8]);
@@ -167,8 +167,8 @@ static seen_state look(void) {
     return s;
 }
 
-/* Something of the caller's at every place that the library uses; a plain binding is never what the last indexed one
-   has left there. */
+/* Binds something of the caller's to every binding the library uses; a generic binding always differs from the last
+   indexed one. */
 static void make_state(GLuint names[4]) {
     pelt_gl_functions f;
 #define LOAD(result, name, arguments)                                                                                  \
@@ -232,7 +232,7 @@ static void the_state_of_the_context_stays(void **state) {
 
 /* -- Failures ------------------------------------------------------------------------------------------------------ */
 
-/* A driver that can be told to fail. */
+/* A driver that fails on demand. */
 static GLenum planted_error;
 static int spoil_source, spoil_link, errors_until_planted;
 static int64_t planted_limit;
@@ -323,7 +323,7 @@ static void failures_come_with_words_and_the_program_lives(void **state) {
     subject_free(&s);
 }
 
-/* Buffers are made for whole groups of 16: that is nobody's to use. */
+/* Buffers are sized for whole groups of 16: the padding is off limits. */
 static void characters_outputs_and_paths_that_were_not_asked_for_are_refused(void **state) {
     NEED_CONTEXT();
     subject s = subject_of(&recipes[7]);

@@ -1,4 +1,4 @@
-/* test_gl_vertex.c: skins in a vertex shader of OpenGL ES 3.0 give what the processor gives; read back by transform
+/* test_gl_vertex.c: a vertex shader of OpenGL ES 3.0 reproduces the processor's results; read back by transform
    feedback. */
 
 #include "gpu/gl_functions.h"
@@ -31,7 +31,7 @@ enum {
     GL_RGBA8 = 0x8058
 };
 
-/* What drawing needs on top. */
+/* Additional functions for drawing. */
 #define DRAWING(X)                                                                                                     \
     X(void, GenVertexArrays, (GLsizei count, GLuint * names))                                                          \
     X(void, BindVertexArray, (GLuint name))                                                                            \
@@ -66,7 +66,7 @@ static functions load_functions(void) {
     return f;
 }
 
-/* There is no window, and nothing can be drawn without something to draw on. */
+/* There is no window, and drawing needs a render target. */
 static void make_canvas(const functions *f) {
     GLuint frame, render;
     f->GenRenderbuffers(1, &render), f->BindRenderbuffer(GL_RENDERBUFFER, render);
@@ -165,7 +165,7 @@ static void real_characters_equal_the_processor(void **state) {
     }
 }
 
-/* What only the compute path has is refused, and so is a program that is none. */
+/* Features of the compute path are refused, and so is an invalid program. */
 static void misuse_is_refused(void **state) {
     (void)state;
     if (!context) skip();

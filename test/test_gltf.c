@@ -1,4 +1,4 @@
-/* test_gltf.c: what the reader makes of small files whose contents are known by hand. */
+/* test_gltf.c: the reader on small files with contents known by hand. */
 
 #include "test/gltf_maker.h"
 #include <sys/stat.h>
@@ -198,7 +198,7 @@ static void unskinned_meshes_follow_their_node(void **state) {
     MAKE_FLOATS(&m, "VEC3", 3, 0, 0, 0, 1, 0, 0, 0, 1, 0);
     MAKE_FLOATS(&m, "SCALAR", 2, 0, 1);
     MAKE_FLOATS(&m, "VEC3", 2, 10, 0, 0, 20, 0, 0);
-    /* The mesh hangs twice in the scene: at (10, 0, 0) doubled, and mirrored in x. */
+    /* The mesh occurs twice in the scene: at (10, 0, 0) doubled, and mirrored in x. */
     pelt_bundle *bundle = make_bundle(
         &m, "'scenes':[{'nodes':[0,2]}],'nodes':[{'children':[1],'translation':[10,0,0]},{'mesh':0,'scale':[2,2,2]},"
             "{'mesh':0,'scale':[-1,1,1]}],'meshes':[{'primitives':[{'attributes':{'POSITION':0}}]}],"
@@ -217,7 +217,7 @@ static void unskinned_meshes_follow_their_node(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* The node scales by (2, 3, -1/2), then carries x to y, y to z and z to x; a normal is divided where a point is
+/* The node scales by (2, 3, -1/2), then maps x to y, y to z and z to x; a normal is divided where a point is
    multiplied. */
 static void normals_stay_perpendicular_to_the_surface_under_any_node(void **state) {
     (void)state;
@@ -264,7 +264,7 @@ static void colours_of_vertices_are_read_from_every_type(void **state) {
     const float opaque[9] = {1, 0, 0, 0.2f, 0.6f, 0, 1, 1, 1};
     for (int first = 0; first < 2; first++) {
         check_colors(u8, sizeof u8, UBYTE, "VEC4", true, first);
-        check_colors(u8, sizeof u8, UBYTE, "VEC4", false, first); /* as careless exporters say */
+        check_colors(u8, sizeof u8, UBYTE, "VEC4", false, first); /* as written by careless exporters */
         check_colors(u16, sizeof u16, USHORT, "VEC4", true, first);
         check_colors(three, sizeof three, USHORT, "VEC3", true, first);
         check_colors(f32, sizeof f32, FLOAT, "VEC4", false, first);

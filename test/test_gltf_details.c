@@ -1,13 +1,13 @@
-/* test_gltf_details.c: details of glTF that files in the wild seldom show: numbers of tracks that are whole, tangents without
-   textures, bounds of sparse targets. */
+/* test_gltf_details.c: rare details of glTF: tracks of integers, tangents without textures, bounds of sparse
+   targets. */
 
 #include "test/gltf_maker.h"
 #include <jansson.h>
 
 #define NODES "'scenes':[{'nodes':[0]}],'nodes':[{'mesh':0}],"
 
-/* Whole numbers are fractions in rotations, where they can be nothing else, whatever the file says; elsewhere they are what
-   they are. */
+/* Integers are fractions in rotations, whatever the file says, because nothing else makes sense there; elsewhere they
+   are integers. */
 static void whole_numbers_are_fractions_in_rotations_alone(void **state) {
     (void)state;
     maker m = {0};
@@ -84,7 +84,8 @@ static void read_bounds(const char *path, size_t target, double low[3], double h
     json_decref(root), free(text);
 }
 
-/* Vertices that a target does not move are moved by 0, which the bounds must hold; where it moves all, they must be tight. */
+/* Vertices that a target does not move are moved by 0, which the bounds must include; if it moves all, they must be
+   tight. */
 static void bounds_of_targets_hold_zero_only_where_something_stays(void **state) {
     (void)state;
     float positions[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0}, normals[9] = {0, 0, 1, 0, 0, 1, 0, 0, 1},

@@ -1,12 +1,12 @@
-/* test_gltf_hostile.c: damaged and malicious files. Each is refused with a sentence that names the place, or is safe to
-   use; nothing crashes, hangs or takes more memory than its size allows. */
+/* test_gltf_hostile.c: damaged and malicious files. Each is refused with a message that names the location, or is safe
+   to use; nothing crashes, hangs or takes more memory than its size allows. */
 
 #include "test/gltf_maker.h"
 #include <time.h>
 
 /* -- Sentences ----------------------------------------------------------------------------------------------------- */
 
-/* Replaces the first `from` in the character's JSON by `to`; the reader must then fail with these words. */
+/* Replaces the first `from` in the character's JSON by `to`; the reader must then fail with this message. */
 static void refuse(const char *from, const char *to, const char *words) {
     maker m;
     char rest[4000];
@@ -69,7 +69,7 @@ static void harmless_extensions_are_accepted(void **state) {
     pelt_bundle_free(make_bundle(&m, rest));
 }
 
-/* Overwrites 4 bytes of an accessor's array; the arrays of the character lie one after another. */
+/* Overwrites 4 bytes of an accessor's array; the arrays of the character are contiguous. */
 static void refuse_bytes(size_t offset, uint32_t bits, const char *words) {
     maker m;
     pelt_error error = {0};
@@ -182,7 +182,7 @@ static char *repeat(const char *begin, const char *piece, uint32_t count, const 
     return text;
 }
 
-/* Reads the text, which must take little time and be refused with these words (NULL: be good). */
+/* Reads the text, which must take little time and be refused with this message (NULL: be valid). */
 static void finishes_soon(char *json, const char *words) {
     clock_t begin = clock();
     pelt_error error = {0};
@@ -219,7 +219,7 @@ static void a_mesh_that_is_used_again_and_again_is_refused_in_time(void **state)
                   "asks for more memory");
 }
 
-/* 20000 targets that all refer to the same 20000 zeros: nothing is kept of them, so only time could tell. */
+/* 20000 targets that all refer to the same 20000 zeros: none of them is kept, so only time could tell. */
 static void targets_that_are_read_again_and_again_are_refused_in_time(void **state) {
     (void)state;
     size_t digits = 320000;

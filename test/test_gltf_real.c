@@ -1,4 +1,4 @@
-/* test_gltf_real.c: real characters, and that what is written reads back as the same. */
+/* test_gltf_real.c: real characters, and that written files read back the same. */
 
 #include "test/gltf_maker.h"
 #include <jansson.h>
@@ -311,7 +311,8 @@ static void targets_are_played_one_after_the_other(void **state) {
     free(c);
 }
 
-/* glTF asks for unit length. The triangle lies across x, so that its own normal would not be taken for the one written. */
+/* glTF requires unit length. The triangle is perpendicular to x, so that its own normal differs from the one
+   written. */
 static void vectors_without_direction_are_written_as_the_last_axis(void **state) {
     (void)state;
     crowd *c = malloc(sizeof *c);

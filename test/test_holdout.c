@@ -4,7 +4,7 @@
 
 typedef enum kind { MOTION, CYCLE, POSES } kind;
 
-/* A clip whose shapes move smoothly, go round several times, or have nothing to do with one another. */
+/* A clip whose shapes move smoothly, cycle several times, or are unrelated. */
 static const pelt_clip *make_clip(pelt_bundle *bundle, kind what, uint32_t frames, uint64_t seed) {
     size_t n = 3 * (size_t)bundle->mesh.vertex_count;
     pelt_clip *clip = PELT_NEW(bundle->arena, 1, pelt_clip);
@@ -26,7 +26,7 @@ typedef struct split {
     uint8_t out[2000]; /* 1 where example i of all is held out */
 } split;
 
-/* Splits, and checks that the two lists are the one list, in order. */
+/* Splits, and checks that the two lists make up the whole list, in order. */
 static split hold(uint32_t clip_count, kind what, uint32_t frames, double fraction) {
     split s = {.bundle = character_chain(1, 8)};
     const pelt_clip *clips[4];

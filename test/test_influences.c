@@ -15,7 +15,7 @@ static double brute_diameter(const double *xyz, size_t n) {
     return best;
 }
 
-/* Balls, spheres, flat and thin clouds, and points that all are one. */
+/* Balls, spheres, flat and thin clouds, and coinciding points. */
 static void diameters_are_those_of_brute_force(void **state) {
     (void)state;
     uint64_t seed = 1;
@@ -97,7 +97,7 @@ static pelt_problem *random_problem(pelt_arena *arena, uint64_t *seed, double (*
     return p;
 }
 
-/* Affine least squares over some columns by LAPACK on the columns themselves; returns the squared error. */
+/* Affine least squares over some columns by LAPACK; returns the squared error. */
 static double reference(double (*a)[COLUMNS], const uint32_t *set, uint32_t count, double ridge, double cut,
                         double *weights) {
     double m[(ROWS + COLUMNS) * COLUMNS] = {0}, b[ROWS + COLUMNS] = {0}, error = 0;
@@ -137,8 +137,8 @@ static void affine_weights_are_those_of_lapack(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Columns of length 1, 1/100 and 1/1000 at right angles: a cut between the last two zeroes one, and only what is along the
-   other two is fitted. */
+/* Orthogonal columns of length 1, 1/100 and 1/1000: a cut between the last two zeroes one, and only the component along
+   the other two is fitted. */
 static void singular_values_below_the_cut_are_zeroed(void **state) {
     (void)state;
     static const double sizes[] = {0, 1, 1e-2, 1e-3}, wanted[] = {0, 0.3, 0.2, 0.1}, cuts[] = {5e-3, 5e-4, 0.1};
@@ -159,7 +159,7 @@ static void singular_values_below_the_cut_are_zeroed(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Numbers that are none give the first joint alone, not what happened to be in memory. */
+/* NaNs yield the first joint alone, not uninitialised memory. */
 static void weights_of_no_numbers_are_those_of_one_joint(void **state) {
     (void)state;
     pelt_arena *arena = pelt_arena_new(0);
@@ -195,7 +195,7 @@ static void a_ridge_keeps_near_copies_from_large_opposite_weights(void **state) 
     pelt_arena_free(arena);
 }
 
-/* Each step must take the column that, of all that are left, gives the least error with those taken before. */
+/* Each step must take the remaining column that yields the smallest error together with those already taken. */
 static void greedy_takes_the_best_next_joint_each_time(void **state) {
     (void)state;
     pelt_arena *arena = pelt_arena_new(0);
@@ -239,7 +239,7 @@ static void greedy_chooses_only_what_is_near(void **state) {
     pelt_arena_free(arena);
 }
 
-/* A copy of a joint that is taken brings nothing and must not be taken again. */
+/* A copy of a chosen joint brings nothing and must not be chosen. */
 static void greedy_does_not_take_copies(void **state) {
     (void)state;
     pelt_arena *arena = pelt_arena_new(0);

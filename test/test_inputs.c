@@ -1,5 +1,5 @@
-/* test_inputs.c: what people have goes in, through the program: caches of other tools, characters without examples or
-   without weights. */
+/* test_inputs.c: typical user input, through the program: caches of other tools, characters without examples or without
+   weights. */
 
 #include "io/io.h"
 #include "test/program.h"
@@ -30,7 +30,7 @@ static const char *text_of(const json_t *object, const char *key) {
 
 /* -- Caches -------------------------------------------------------------------------------------------------------- */
 
-/* The training cache as Blender writes it: a point for each place, z-up, centimetres, two frames early. */
+/* The training cache as written by Blender: one point per position, z-up, centimetres, two frames early. */
 static void write_as_blender_does(const char *name) {
     pelt_error error;
     pelt_cache cache;
@@ -120,7 +120,7 @@ static void plain_blends_need_no_examples_and_claim_nothing(void **state) {
     assert_non_null(strstr(program_errors, "--method ssd --blend distance"));
 }
 
-/* Attributes that begin with _ are nobody's business. */
+/* Attributes that start with _ are application-specific. */
 static void hide_weights(const char *from, const char *to) {
     pelt_error error;
     pelt_file file;

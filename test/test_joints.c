@@ -1,4 +1,4 @@
-/* test_joints.c: Mohr & Gleicher's blend on the samples that their figures show, and its options. */
+/* test_joints.c: Mohr & Gleicher's blend on the samples of their figures, and its options. */
 
 #include "fit/blend/bilinear.h"
 #include "fit/blend/sharing.h"
@@ -19,7 +19,7 @@ typedef struct fitted {
 } fitted;
 
 static fitted *fit(const char *sample, const char *clip, pelt_fit_options options) {
-    fitted *f = calloc(1, sizeof *f); /* the player keeps pointing to the skin in it */
+    fitted *f = calloc(1, sizeof *f); /* the player keeps a pointer to the skin in it */
     pelt_error error = {0};
     options.threads = 1;
     f->bundle = pelt_sample_make(&(pelt_sample_options){.name = sample, .vertices = 700}, &error);
@@ -56,8 +56,8 @@ static double rel_err(const fitted *f, const char *clip_name) {
 
 /* -- Figure 3: the twisting box ------------------------------------------------------------------------------------ */
 
-/* Mean squared distance from the axis of the vertices near the middle section; a section that shrinks by s has s^2 of
-   it, as of the area. */
+/* Mean squared distance from the axis of the vertices near the middle section; scaling the section by s scales this,
+   and the area, by s^2. */
 static double section_size(const fitted *f, const float *positions) {
     double sum = 0, count = 0;
     for (size_t v = 0; v < f->skin.vertex_count; v++) {
@@ -70,7 +70,7 @@ static double section_size(const fitted *f, const float *positions) {
     return sum / count;
 }
 
-/* The smallest area of the middle section over the clip, as a part of the area at rest. */
+/* The smallest area of the middle section over the clip, relative to the area at rest. */
 static double smallest_section(fitted *f) {
     double rest = section_size(f, f->bundle->mesh.positions), least = INFINITY;
     for (uint32_t frame = 0; frame < f->clip->frame_count; frame++) {
@@ -96,8 +96,8 @@ static void one_half_joint_removes_the_collapse_of_the_twisting_box(void **state
 
 /* -- Figure 5: the elbow ------------------------------------------------------------------------------------------- */
 
-/* How far vertices of the upper half get through the plane that halves the angle between the bones, over the clip: the
-   skins of the two halves then are inside each other. */
+/* How far vertices of the upper half pass through the plane that bisects the angle between the bones, over the clip:
+   then the two halves of the skin interpenetrate. */
 static double penetration(fitted *f, double most_degrees) {
     double worst = 0;
     pelt_transform locals[2];
@@ -117,7 +117,7 @@ static double penetration(fitted *f, double most_degrees) {
     return worst;
 }
 
-/* One half joint, as in the figure. Folded further the halves do meet, but less than half as deep. */
+/* One half joint, as in the figure. Folded further, the halves do meet, but less than half as deep. */
 static void the_elbow_does_not_go_through_itself(void **state) {
     (void)state;
     fitted *linear = fit("elbow", "train", (pelt_fit_options){.blend = PELT_BLEND_FILE});
@@ -193,7 +193,7 @@ static void rest_positions_stay_when_asked_to(void **state) {
     drop(keep), drop(refit);
 }
 
-/* Two examples cannot tell the bulges apart; the skin says which vertices. */
+/* Two examples do not determine the bulges; the skin reports which vertices. */
 static void rank_deficient_vertices_are_named(void **state) {
     (void)state;
     pelt_error error = {0};
@@ -224,8 +224,8 @@ static void driven_joints_nobody_uses_are_not_in_the_skin(void **state) {
 
 /* -- Sharing ------------------------------------------------------------------------------------------------------- */
 
-/* What a block costs is what its vertices have agreed on. Given are joints to a block and errors when every vertex
-   chooses for itself. */
+/* The cost of a block is what its vertices have agreed on. Given are joints per block and errors when every vertex
+   chooses independently. */
 static void check_sharing(pelt_fit_options options, double joints, double on_train, double on_test) {
     fitted *f = fit("arm", "test", options);
     double each = (double)f->skin.entry_count / f->skin.block_count, train = rel_err(f, "train"),
@@ -244,7 +244,7 @@ static void blocks_agree_on_few_joints_at_the_same_error(void **state) {
     check_sharing(weights, 4.0, 0.8367, 0.8307);
 }
 
-/* The lists of blocks against a count of who follows what. */
+/* The lists of blocks against a direct count. */
 static void shared_joints_are_those_that_the_points_of_a_block_follow(void **state) {
     (void)state;
     enum { POINTS = 150, CANDIDATES = 40, EACH = 5 };
@@ -289,8 +289,8 @@ static void shared_joints_are_those_that_the_points_of_a_block_follow(void **sta
 
 enum { JOINTS = 7, FRAMES = 20, RINGS = 21, VERTICES = 8 * RINGS, MOST = 3 };
 
-/* A chain in random poses, some of them scaled, whose vertices follow two joints more or less by half, so that one is
-   nearly as good as the other; and everything that least squares need. */
+/* A chain in random poses, some of them scaled, whose vertices follow two joints about equally, so that one is nearly
+   as good as the other; and everything needed for least squares. */
 typedef struct limb {
     pelt_bundle *bundle;
     pelt_clip *clip;
@@ -374,8 +374,8 @@ static uint32_t home_of(const limb *l, uint32_t v) {
 
 static bool is_near(const limb *l, uint32_t v, uint32_t j) { return abs((int)home_of(l, v) - (int)j) <= 3; }
 
-/* Without edges nobody pulls at anybody: every vertex takes the best joint that is at most three steps away, or one that
-   is as good to within the two percent that make a swap worthwhile. */
+/* Without edges there is no tension: every vertex takes the best joint at most three steps away, or one as good within
+   the two percent that make a swap worthwhile. */
 static void a_vertex_alone_takes_the_best_joint_near_it(void **state) {
     (void)state;
     limb *l = make_limb(1, 0.01);
@@ -401,7 +401,7 @@ static void a_vertex_alone_takes_the_best_joint_near_it(void **state) {
         }
     }
     assert_true(exact > 1.9 * VERTICES);
-    assert_true(far > 20); /* some would rather have taken others */
+    assert_true(far > 20); /* some would have preferred others */
     free_limb(l);
 }
 
@@ -468,8 +468,8 @@ static bool *edges_of(const pelt_mesh *mesh) {
     return edges;
 }
 
-/* No weight that moves from one joint of a vertex to another, and no step of its rest position, makes it cheaper; what
-   the fit says is left is what is left; and it never rose. */
+/* Moving weight from one joint of a vertex to another, or moving its rest position, never lowers the cost; the reported
+   error is the actual one; and it never rose. */
 static void a_smooth_fit_is_the_minimum_of_error_and_its_differences(void **state) {
     (void)state;
     static const double ridge = 1e-5, smooth = 3;
@@ -510,8 +510,8 @@ static void a_smooth_fit_is_the_minimum_of_error_and_its_differences(void **stat
     free_limb(l);
 }
 
-/* With one joint per vertex the choice is a state that can be checked: hardly anybody would lower the cost by more than
-   makes a swap worthwhile, and some have other joints than they would take alone. */
+/* With one joint per vertex the choice can be checked: hardly any vertex could lower the cost by more than the swap
+   threshold, and some have other joints than they would choose alone. */
 static void joints_are_chosen_for_the_neighbours_too(void **state) {
     (void)state;
     static const double smooth = 1, ridge = 1e-7;
@@ -697,7 +697,7 @@ static void a_rest_position_that_the_examples_do_not_show_is_deficient(void **st
     }
 }
 
-/* A joint that bends about (1, 0, 1) has bulges and dents along it and across it, not along x and z. */
+/* A joint that bends about (1, 0, 1) has bulges and dents along it and perpendicular to it, not along x and z. */
 static void bulges_lie_in_the_plane_of_the_bend(void **state) {
     (void)state;
     enum { BENT = 6 };
@@ -728,7 +728,7 @@ static void bulges_lie_in_the_plane_of_the_bend(void **state) {
     character_free(b);
 }
 
-/* Locked vertices, by list or painted, keep weights, place and normal of the file; the others are fitted. */
+/* Locked vertices, by list or painted, keep the file's weights, position and normal; the others are fitted. */
 static void locked_vertices_are_as_in_the_file(void **state) {
     (void)state;
     const uint32_t listed[] = {3, 17, 18};
@@ -771,7 +771,7 @@ static void locked_vertices_are_as_in_the_file(void **state) {
     }
 }
 
-/* Fitted rest normals have unit length and lower the error of the normals; where they are not fitted they stay. */
+/* Fitted rest normals have unit length and lower the error of the normals; otherwise they stay. */
 static void rest_normals_are_fitted_with_the_rest_positions(void **state) {
     (void)state;
     limb *l = make_limb(6, 0.02);
@@ -819,7 +819,8 @@ static double error_on(pelt_bundle *bundle, pelt_examples kept, pelt_examples he
     return rms;
 }
 
-/* Of few examples it is the usual one; of many, whichever of the two predicts the third better that neither has seen. */
+/* With few examples it is the default; with many, whichever of the two better predicts the third that neither has
+   seen. */
 static void the_ridge_is_the_one_that_predicts_better(void **state) {
     (void)state;
     for (uint32_t frames = 59; frames <= 60; frames++) {

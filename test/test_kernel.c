@@ -7,7 +7,7 @@
 
 enum { JOINTS = 4, VERTICES = 160, MOST = 192 };
 
-/* The corrective of kernels, and not of learned features (test_features.c). */
+/* The kernel corrective without learned features (test_features.c). */
 static pelt_result fit_kernels(pelt_fitting *f, pelt_error *error) {
     f->options.kernel.family = PELT_FAMILY_KERNEL;
     return pelt_fit_kernel(f, error);
@@ -33,7 +33,7 @@ static uint32_t examples(double angles[][JOINTS], uint32_t more) {
     return corrected_poses(JOINTS, 30, more, 5, angles[0]);
 }
 
-/* `more` poses of all joints beside those of one. */
+/* `more` poses of all joints, in addition to those of one. */
 static corrected_parts make_parts(uint32_t vertices, uint32_t more) {
     double angles[MOST][JOINTS];
     pelt_bundle *bundle = character_chain(JOINTS, vertices);
@@ -83,8 +83,9 @@ static void tables_hold_the_formula_of_rotation_matrices(void **state) {
 
 /* -- Inputs -------------------------------------------------------------------------------------------------------- */
 
-/* Four joints and a control in five examples. Joint 1 turns by 20, 40, 60 degrees, joint 2 by half of that, joint 3 by
-   itself; joint 0 rests. One mover has joints 1 and 2, the other joint 3, and no example moves that one alone. */
+/* Four joints and a control in five examples. Joint 1 rotates by 20, 40, 60 degrees, joint 2 by half of that, joint 3
+   independently; joint 0 rests. One mover has joints 1 and 2, the other joint 3, and no example moves that one
+   alone. */
 enum { HAND_JOINTS = 4, HAND_EXAMPLES = 5, HAND_POINTS = 6, HAND_MOVERS = 3 };
 
 typedef struct by_hand {
@@ -272,7 +273,7 @@ static void a_fold_is_missed_as_by_a_fit_to_all_others(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Rounding can leave that of M: then nothing is known, which must not look like a perfect setting. */
+/* Rounding can destroy the definiteness of M: then the error is unknown, which must not look like a perfect setting. */
 static void a_fold_that_cannot_be_solved_is_infinitely_wrong(void **state) {
     (void)state;
     double inverse[9] = {1, 2, 0, 2, 1, 0, 0, 0, 1}, product[3] = {1, 1, 1}; /* eigenvalues 3, -1, 1 */
@@ -359,7 +360,7 @@ static void with_all_centres_the_solution_is_that_of_the_whole_system(void **sta
     corrected_parts_free(&p);
 }
 
-/* Cross-validation by refitting without the fold, plainly, for every point. */
+/* Cross-validation by brute force: refitting without the fold, for every point. */
 static double brute_validation(const corrected_parts *p, const pelt_kernel_inputs *inputs,
                                const pelt_kernel_settings *s) {
     double left = 0, all = 0;
@@ -434,14 +435,14 @@ static void compare_validation(uint32_t more) {
     corrected_parts_free(&p);
 }
 
-/* Poses of several joints are left out; where there are fewer than ten of them, all but the rest pose. */
+/* Leaves out poses of several joints; if there are fewer than ten of them, all but the rest pose. */
 static void validation_from_one_inverse_equals_refitting(void **state) {
     (void)state;
     compare_validation(40);
     compare_validation(9);
 }
 
-/* Two sweeps between them belong to no fold, and do not end a stretch. */
+/* Two sweeps in between belong to no fold, and do not end a stretch. */
 static void stretches_of_a_motion_are_left_out_as_a_whole(void **state) {
     (void)state;
     enum { COUNT = 42 };
@@ -459,7 +460,7 @@ static void stretches_of_a_motion_are_left_out_as_a_whole(void **state) {
         assert_int_equal(fold[e], rest[e] || sweeps[e] != PELT_NO_MOVER ? -1 : (int)(e / 3 % 5));
 }
 
-/* What is known of the training error is that of the examples that take part. */
+/* The training error is that of the examples that take part. */
 static void of_many_examples_those_that_take_part_tell_what_is_left(void **state) {
     (void)state;
     corrected_parts p = make_parts(40, 140);
@@ -514,7 +515,7 @@ static void leading_eigenvectors_belong_to_the_largest_values(void **state) {
 
 /* -- Clusters ------------------------------------------------------------------------------------------------------ */
 
-/* Two halves of a cloud, each with a shape of its own times its own signal. */
+/* Two halves of a cloud, each with its own shape times its own signal. */
 static void find_planted_clusters(uint32_t examples) {
     enum { POINTS = 120 };
     pelt_arena *arena = pelt_arena_new(0);
@@ -590,8 +591,8 @@ static void clusters_overlap_by_rings_with_weights_that_sum_to_one(void **state)
     character_free(bundle);
 }
 
-/* Shapes of a cluster are its principal components, and the budget goes to the component that explains most per point,
-   whatever its cluster: one has fewer rows than examples, the other more. */
+/* The shapes of a cluster are its principal components, and the budget goes to the components that explain most per
+   point, across clusters: one has fewer rows than examples, the other more. */
 static void components_are_those_of_lapack_and_the_budget_goes_to_the_best(void **state) {
     (void)state;
     enum { POINTS = 8, EXAMPLES = 10, CLUSTERS = 2 };
@@ -641,7 +642,7 @@ static void components_are_those_of_lapack_and_the_budget_goes_to_the_best(void 
     }
 }
 
-/* Six places, and at each of them points of two kinds, with a shape and a signal of their own. Rounds may end in another
+/* Six locations with points of two kinds each, each kind with its own shape and signal. Rounds may end in another
    optimum; from this seed they find the planted one. */
 static void kinds_of_points_are_told_apart_at_every_place(void **state) {
     (void)state;
@@ -712,8 +713,9 @@ static void the_truth_is_learned_and_the_rest_pose_kept(void **state) {
 }
 
 /* Without triangles clusters do not overlap and vectors are the shapes U, orthonormal. Then the coefficients c of every
-   cluster, with the kernel that its group shares, solve min |a - K_nm c|^2 + lambda c^T K_mm c with a = U^T u, the centres m span the examples n to within a
-   tenth of lambda, and gains are parts of the energy: checked from what the model holds. */
+   cluster, with the kernel that its group shares, solve min |a - K_nm c|^2 + lambda c^T K_mm c with a = U^T u, the
+   centres m span the examples n to within a tenth of lambda, and gains are parts of the energy: checked on the model's
+   data. */
 static void coefficients_of_a_cluster_solve_its_normal_equations(void **state) {
     (void)state;
     double angles[MOST][JOINTS];
@@ -794,7 +796,7 @@ static void what_cannot_be_fitted_is_refused_with_advice(void **state) {
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
 
-/* How far the tube is stretched along x when its root is turned. */
+/* How far the tube is stretched along x when its root is rotated. */
 static double stretch_of(double angle) { return 1 + 0.6 * (1 - cos(angle * acos(-1) / 180)); }
 
 static void stretch(const pelt_bundle *bundle, const double *angles, double *d) {
@@ -802,9 +804,9 @@ static void stretch(const pelt_bundle *bundle, const double *angles, double *d) 
         d[3 * v] = (stretch_of(angles[0]) - 1) * bundle->mesh.positions[3 * v];
 }
 
-/* Sums of squares over all vertices of what normals miss when the root is turned: with the corrective, [0], and
-   without, [1]. The root turns all vertices as one, so the blend keeps normals as they are at rest; those of the
-   stretched surface are (n_x / stretch, n_y, n_z), made unit. */
+/* Sums of squares over all vertices of the normals' errors when the root is rotated: with the corrective, [0], and
+   without, [1]. The root rotates all vertices together, so the blend keeps normals as they are at rest; those of the
+   stretched surface are (n_x / stretch, n_y, n_z), normalised. */
 static void add_misses(const pelt_fitting *f, double angle, double misses[2]) {
     uint32_t n = f->model.vertex_count;
     double *d = calloc(6 * (size_t)n, sizeof *d), *turns = d + 3 * (size_t)n;
@@ -882,8 +884,8 @@ static void displacements_have_the_same_bits_with_plain_normals(void **state) {
     character_free(bundle);
 }
 
-/* Vertices 1 and 3 are one point in two clusters; their normals turn in ways of their own. With as many vectors as
-   there are ways, shapes times coordinates are the turns, and the weights of each vertex sum to 1. */
+/* Vertices 1 and 3 are one point in two clusters; their normals turn independently. With as many vectors as there are
+   turns, shapes times coordinates reproduce the turns, and the weights of each vertex sum to 1. */
 static void the_sides_of_a_seam_turn_apart_in_every_cluster_of_their_point(void **state) {
     (void)state;
     enum { CORNERS = 5, NUMBERS = 3 * CORNERS, EXAMPLES = 7, WAYS = 2 };

@@ -1,4 +1,4 @@
-/* test_key_measure.c: what measuring says of key points, against playing the frames by hand. */
+/* test_key_measure.c: figures of key points, against playing the frames by hand. */
 
 #include "rig/sort.h"
 #include "test/frames.h"
@@ -15,7 +15,7 @@ static int stop_at(void *user, const char *task, double fraction) {
     return !strcmp(user, task);
 }
 
-/* The truth, as an engine whose control is the frame; and which points were asked for. */
+/* The truth, as an engine whose control is the frame; and which points it was asked for. */
 static bool asked[FRAMES][POINTS];
 
 static int truth(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values) {
@@ -32,7 +32,7 @@ static double length_of(const float *a, const float *b, const float *c, const fl
     return sqrt(sum);
 }
 
-/* Motions that training knew, and in the second half some that it did not. */
+/* Known motions, and in the second half some that training has not seen. */
 static test_frames *frames_to_measure(void) {
     test_frames *t = test_frames_make(FRAMES, POINTS, 3, 4, 1e-3, 3);
     for (uint32_t f = FRAMES / 2; f < FRAMES; f++)
@@ -41,8 +41,7 @@ static test_frames *frames_to_measure(void) {
     return t;
 }
 
-/* With controls: the number of the frame, of which training had the second half. Returns the
-   witnesses heard in a frame. */
+/* With controls: the number of the frame; training covered the second half. Returns the witnesses used per frame. */
 static double check_measuring(bool with_controls) {
     static uint32_t shots[FRAMES];
     static float numbers[FRAMES], seen[FRAMES];
@@ -168,7 +167,7 @@ static double check_measuring(bool with_controls) {
     assert_near(m->final_p999, nearest_rank(finals, FRAMES, 0.999), 1e-7);
     assert_near(m->final_largest, finals[FRAMES - 1], 1e-7);
     pelt_keys_measure_free(m);
-    /* Without shots all frames follow one another; without a cost the points are counted. */
+    /* Without shots all frames are consecutive; without a cost the points are counted. */
     t->frames.shots = NULL;
     m = pelt_keys_measure_frames(&keys, &t->frames, NULL, NULL);
     assert_int_equal(m->shot_count, 1);

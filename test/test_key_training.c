@@ -1,5 +1,5 @@
-/* test_key_training.c: what training does with trials: which frames are left out, the error they have, regions, bounds,
-   and the report; each against the definition worked out by brute force. */
+/* test_key_training.c: training with trials: which frames are left out, their error, regions, bounds, and the report;
+   each against a brute-force version of its definition. */
 
 #include "fit/keys/model.h"
 #include "rig/linear.h"
@@ -120,7 +120,7 @@ static void check_trials(bool shared, bool paper) {
         for (int k = 0; k < 6; k++)
             assert_near(trials.lengths[i * 6 + (size_t)k], lengths[k], 1e-6 * (1e-3 + lengths[k]));
     }
-    /* Another fold is appended; of a share, those with the largest residual are looked at. */
+    /* Another fold is appended; with a share, only the frames with the largest residuals are examined. */
     assert_int_equal(pelt_try_fold(t, &map, t->fold, 2, true, 0.3, t->arena, &trials, NULL), PELT_OK);
     assert_int_equal(trials.count, 40);
     p = fit_without(t, &map, 2);
@@ -280,8 +280,8 @@ static double nearest_rank(double *values, size_t count, double part) {
 
 typedef enum badness { NEVER, EARLY, BETWEEN } badness;
 
-/* Trials with random misfits; novel ones are bad from a misfit on: never, from half of what 95% of the ordinary frames
-   have, or from between that and what 99.5% have. */
+/* Trials with random misfits; novel ones are bad above a misfit: never, above half of what 95% of the ordinary frames
+   have, or between that and what 99.5% have. */
 static void check_bounds(badness bad_from) {
     static float lengths[TRIALS * 3], errors[TRIALS];
     static uint8_t novel[TRIALS];
@@ -348,7 +348,7 @@ static void check_bounds(badness bad_from) {
     assert_near(report.hit_rate, hits / (double)ORDINARY, 1e-12);
     assert_int_equal(report.bad_frames, bad);
     assert_near(report.bad_caught, bad ? caught / (double)bad : 1, 1e-12);
-    /* No misfit at all: what rounding makes is the bound. */
+    /* No misfit at all: then rounding sets the bound. */
     memset(lengths, 0, sizeof lengths);
     pelt_keys_bounds(&m, &trials, 0.02, &report);
     for (int g = 0; g < 2; g++) {
@@ -374,11 +374,10 @@ static void bounds_let_hardly_any_bad_frame_pass(void **state) {
 
 enum { FRAMES = 120, POINTS = 40, KEYS = 10 };
 
-/* Shots of ten frames, and five poses by themselves; eight shots; seven, which are too few: as if they were not known;
-   poses alone. */
+/* Shots of ten frames, and five isolated poses; eight shots; seven, which are too few to be used; poses only. */
 typedef enum cutting { TEN_AND_POSES, EIGHT, SEVEN, POSES, CUTTINGS } cutting;
 
-/* Numbers the shots, and says with which of four folds a frame is left out. */
+/* Numbers the shots, and says in which of four folds a frame is left out. */
 static void cut(cutting how, uint32_t *shots, uint32_t *fold) {
     for (uint32_t f = 0; f < FRAMES; f++) {
         shots[f] = how == TEN_AND_POSES ? (f < FRAMES - 5 ? f / 10 : 100 + f)
@@ -389,7 +388,7 @@ static void cut(cutting how, uint32_t *shots, uint32_t *fold) {
     }
 }
 
-/* The error under which 99.5% of the first frames stay, each left out with its fold. */
+/* The error that 99.5% of the first frames stay under, each left out with its fold. */
 static double error_by_definition(setup *s, const pelt_map *map, size_t ordinary) {
     static float errors[FRAMES];
     pelt_keys_training *t = &s->training;
@@ -454,7 +453,7 @@ static void the_report_has_the_errors_of_shots_held_out(void **state) {
     }
 }
 
-/* Controls that each make a motion of their own, in a few frames. */
+/* Controls that each cause a separate motion, in a few frames. */
 static void controls_held_out_set_the_bounds_where_they_can(void **state) {
     (void)state;
     enum { CONTROLS = 9 };
@@ -477,8 +476,8 @@ static void controls_held_out_set_the_bounds_where_they_can(void **state) {
         pelt_bytes *bytes = pelt_keys_train(&t->frames, &(pelt_keys_options){.keys = 12, .diagonal = 1}, &report, NULL);
         assert_non_null(bytes);
         assert_int_equal(report.by_controls, !always);
-        /* A motion that was never seen is bad, and its keys do not fit. Two groups of three controls at least are left
-           out, 6 of 9 frames in 18 each. */
+        /* An unseen motion is bad, and its keys do not fit. At least two groups of three controls are left out, 6 of 9
+           frames in 18 each. */
         if (!always) assert_true(report.bad_frames >= 60 && report.bad_caught > 0.9);
         if (always) assert_int_equal(report.bad_frames, 0);
         pelt_bytes_free(bytes);
@@ -566,8 +565,8 @@ static void witnesses_fill_the_gaps_between_keys(void **state) {
 
 /* -- Options ------------------------------------------------------------------------------------------------------- */
 
-/* A twentieth of what was seen to either side, of the others' median where a control stayed; retraining keeps what was
-   known. */
+/* The range seen, extended by a twentieth on either side, or of the others' median if a control was constant;
+   retraining keeps what was known. */
 static void the_file_knows_where_the_controls_were(void **state) {
     (void)state;
     enum { N = 40, CONTROLS = 5 };
@@ -602,7 +601,7 @@ static void the_file_knows_where_the_controls_were(void **state) {
     assert_memory_equal(again.control_ranges + 1, keys.control_ranges + 1,
                         (CONTROLS - 1) * sizeof *keys.control_ranges);
     pelt_bytes_free(more);
-    keys.control_ranges = NULL, keys.control_count = 0; /* an older file: nobody knows where its controls were */
+    keys.control_ranges = NULL, keys.control_count = 0; /* an older file: the ranges are unknown */
     for (int i = 0; i < 3; i++) {
         if (i == 1) options = (pelt_keys_options){.keys = 8, .diagonal = 1, .witnesses = PELT_KEYS_NO_WITNESSES};
         if (i == 2) options.witnesses = 0, controls[0] = -3e38f, controls[CONTROLS] = 3e38f; /* too wide for a float */
@@ -662,7 +661,7 @@ static void what_cannot_be_trained_with_is_refused_by_its_name(void **state) {
         if (strncmp(error.text, names[i], length) || error.text[length] != ':')
             fail_msg("case %zu: \"%s\" does not begin with %s", i, error.text, names[i]);
     }
-    /* The limits themselves are fine. */
+    /* The limits themselves are valid. */
     places[77] = 0;
     fiducial = 11;
     pelt_keys_options fine[] = {{.keys = 30},

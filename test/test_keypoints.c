@@ -4,7 +4,7 @@
 #include "rig/linear.h"
 #include "test/frames.h"
 
-/* What varimax raises: over the columns, sum of a^4 / rows - (sum of a^2 / rows)^2. */
+/* The varimax criterion: over the columns, sum of a^4 / rows - (sum of a^2 / rows)^2. */
 static double varimax_criterion(size_t rows, size_t columns, const double *a) {
     double sum = 0, n = (double)rows;
     for (size_t c = 0; c < columns; c++) {
@@ -163,7 +163,7 @@ static void frames_in_the_subspace_are_mapped_exactly(void **state) {
     stop(&s);
 }
 
-/* Expected square error of all points, whitened as the choice does it, when some keys are known: brute force. */
+/* Expected squared error of all points, whitened as in the choice, when some keys are known: brute force. */
 static double expected_error(const pelt_keys_training *t, size_t rank, const uint32_t *keys, uint32_t count,
                              const double *noise) {
     double *a = calloc(rank * rank, sizeof *a), trace = 0;
@@ -241,7 +241,7 @@ static void the_papers_first_key_moves_most_in_a_rotated_vector(void **state) {
     pelt_error error;
     s.options.recipe = PELT_KEYS_PAPER;
     assert_int_equal(pelt_choose_keys(&s.training, 2, keys, NULL, &error), PELT_OK);
-    /* Two keys take one vector: the first principal one, which varimax of one column leaves alone. */
+    /* Two keys per vector: the first principal one, which varimax of one column leaves alone. */
     uint32_t best = 0, against = 0;
     double most = -1, least = INFINITY;
     for (uint32_t p = 0; p < 40; p++) {
@@ -263,7 +263,7 @@ static void the_papers_first_key_moves_most_in_a_rotated_vector(void **state) {
     stop(&s);
 }
 
-/* What keys leave of a frame's coordinates: b - P U b. */
+/* What the keys do not explain of a frame's coordinates: b - P U b. */
 static void leave(const pelt_keys_training *t, const uint32_t *keys, uint32_t count, const double *p, const double *b,
                   double *left) {
     size_t rank = t->s.rank;
@@ -483,7 +483,7 @@ static double largest_left(const setup *s, const uint32_t *keys, uint32_t count,
     return most;
 }
 
-/* With batches of two vectors keys come by fours, until the largest residual of all points and frames is small. */
+/* With batches of two vectors keys come in fours, until the largest residual of all points and frames is small. */
 static void the_papers_choice_ends_where_the_largest_residual_is_small(void **state) {
     (void)state;
     setup s;

@@ -146,7 +146,8 @@ static void a_range_of_blocks_fills_its_rows_alone(void **state) {
 
 static void halves_round_to_nearest_even(void **state) {
     (void)state;
-    for (uint32_t h = 0; h < 0x7c00; h++) { /* every finite half is itself, and its neighbours meet in the middle */
+    for (uint32_t h = 0; h < 0x7c00; h++) { /* every finite half maps to itself, and rounding switches halfway between
+                                               neighbours */
         float value = pelt_half_value((uint16_t)h), next = pelt_half_value((uint16_t)(h + 1));
         assert_int_equal(pelt_half_of(value), h);
         if (h == 0x7bff) break;
@@ -362,7 +363,7 @@ static int evaluate(void *user, const float *controls, const uint32_t *points, u
     return 0;
 }
 
-/* Frames of which the last third has a motion that training never saw, swelling and fading. */
+/* Frames whose last third has a motion that training never saw, swelling and fading. */
 static test_frames *novel_frames(uint32_t frames, uint32_t points) {
     test_frames *t = test_frames_make(frames, points, 3, 6, 0, 77);
     for (uint32_t f = 0; f < frames; f++) {

@@ -1,4 +1,4 @@
-/* test_keys_cli.c: `pelt keys` as a user meets it, on the built-in face. */
+/* test_keys_cli.c: `pelt keys` as users see it, on the built-in face. */
 
 #include "test/test.h"
 #include <jansson.h>
@@ -81,7 +81,7 @@ static void measure_prints_what_the_contract_promises(void **state) {
         test_folder(), 2 - (int)floor(log10(worst)), worst);
     assert_int_equal(system(line), 0);
     json_decref(m);
-    /* An engine with more points than the keys says what a point costs. */
+    /* An engine with more points than the keys, for the cost of a point. */
     assert_int_equal(run("PELT keys measure face.keys f/face.test.npy --engine face --points 900 > m.txt"), 0);
     assert_null(strstr(slurp("m.txt"), ", 0 us a point"));
 }
@@ -123,7 +123,7 @@ static void running_gives_what_measure_says_and_logs_what_it_misses(void **state
     assert_int_equal(run("PELT keys measure again.keys f/face.test.npy --json > b.json"), 0);
     json_t *b = json_loads(slurp("b.json"), 0, NULL);
     assert_true(number(b, "max_fraction_p995") < 0.7 * number(a, "max_fraction_p995"));
-    /* Measuring looks at the controls as running does; a clip without them hears fewer witnesses. */
+    /* Measuring uses the controls like running does; without them, a clip uses fewer witnesses. */
     assert_int_equal(run("cp f/face.test.npy bare.npy && PELT keys measure without.keys bare.npy --json > c.json"), 0);
     json_t *c = json_loads(slurp("c.json"), 0, NULL);
     assert_near(number(a, "witnesses_per_frame"), heard, 0.05 * heard); /* it begins the list anew with every shot */
@@ -187,7 +187,7 @@ static void shots_are_whole_numbers(void **state) {
     }
 }
 
-/* A point cache of 8 frames of 40 points, one number of which is 3e38. */
+/* A point cache of 8 frames of 40 points, with one value of 3e38. */
 static void a_value_beyond_all_others_is_refused(void **state) {
     (void)state;
     float head[8 + 8 * 120];

@@ -1,6 +1,6 @@
-/* test_keys_runtime.c: key points at run time, on keys that are made by hand, so that what must come out is known: the
-   map is 0, so that the reconstruction is the mean, and the misfit is the distance of the keys from theirs. And their
-   file, written from docs/keys-format.md alone. */
+/* test_keys_runtime.c: key points at run time, on handmade keys with known results: the map is 0, so the reconstruction
+   is the mean, and the misfit is the keys' distance from theirs. And their file, written only from
+   docs/keys-format.md. */
 
 #include "test/test.h"
 #include <pelt/keys.h>
@@ -22,7 +22,7 @@ typedef struct subject {
     pelt_witness_rule rule;
     pelt_control_range ranges[2];
     float shift[FRAMES][KEYS];                  /* of the keys along x, frame by frame: the misfit */
-    uint32_t calls, evaluated, evaluated_twice; /* what the engine was asked for; points asked for twice in one call */
+    uint32_t calls, evaluated, evaluated_twice; /* what the engine was asked for; points requested twice in one call */
     bool fails, not_finite;
 } subject;
 
@@ -87,7 +87,7 @@ static void make(subject *s, uint64_t seed) {
                           .point_region_weights = s->weights[0]};
 }
 
-/* Quiet, then one region after the other far off, then in the zone between trust and none, then quiet again. */
+/* Quiet, then one region after another far off, then in the zone between full and no trust, then quiet again. */
 static void make_motion(subject *s, uint64_t seed) {
     for (int f = 0; f < FRAMES; f++)
         for (int k = 0; k < KEYS; k++) {
@@ -100,7 +100,7 @@ static void make_motion(subject *s, uint64_t seed) {
         }
 }
 
-/* Witnesses, one of them named twice and one a key, and points that go astray while the keys are quiet. */
+/* Witnesses, one of them listed twice and one a key, and points that go astray while the keys are quiet. */
 static void make_witnesses(subject *s) {
     const uint32_t points[WITNESSES] = {3, 18, 33, 37, 18, 29, 12};
     memcpy(s->witness_points, points, sizeof points);
@@ -118,7 +118,7 @@ static void make_ranges(subject *s) {
 
 /* -- Misfits ------------------------------------------------------------------------------------------------------- */
 
-/* e of a region from the lengths of the keys' misfits, as docs/keys-format.md says. */
+/* e of a region from the keys' misfits, as described in docs/keys-format.md. */
 static double region_e(const subject *s, const double *lengths, uint32_t region) {
     double sum = 0, weight = 0, largest = 0;
     for (int k = 0; k < KEYS; k++)
@@ -178,7 +178,7 @@ static void misfits_are_judged_by_their_mean_and_by_the_largest(void **state) {
 
 /* -- The soft cache ------------------------------------------------------------------------------------------------ */
 
-/* The cache once more, a point at a time and in double, from the words in keys.h. */
+/* The cache again, one point at a time and in double, from the documentation in keys.h. */
 typedef struct model {
     bool computed[POINTS], started;
     double offset[POINTS][3], before[POINTS][3], region_before[REGIONS];
@@ -196,7 +196,7 @@ static double trust(double e, double low, double high) {
     return e <= low ? 1 : e >= high ? 0 : (high - e) / (high - low);
 }
 
-/* How far a point is from its truth, in units of the witnesses' bound, counts in all its regions. */
+/* How far a point is from its truth, relative to the witnesses' bound, counts in all its regions. */
 static void testify(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, uint32_t p, double weight,
                     double *e) {
     float f[3];
@@ -216,7 +216,7 @@ static bool is_listed(const subject *s, const pelt_soft_cache_options *o, const 
     return t <= 1 - 1e-7 || m->computed[p];
 }
 
-/* e of the regions, when all have testified; heard[p]: a witness was asked. */
+/* e of the regions after all testimony; heard[p]: a witness was asked. */
 static void judge_regions(const subject *s, const pelt_soft_cache_options *o, uint32_t frame, model *m, double *e,
                           bool *heard) {
     double lengths[KEYS], square = 0, most = 0;
@@ -289,7 +289,7 @@ static void model_frame(const subject *s, const pelt_soft_cache_options *o, uint
 
 typedef enum testimony { KEYS_ALONE, WITNESSED, WITH_RANGES, WITH_OTHER_RANGES } testimony;
 
-/* Returns how many witnesses were heard. */
+/* Returns how many witnesses were asked. */
 static uint32_t follow(pelt_soft_cache_options options, testimony witnesses, uint32_t cut, uint64_t counts[4]) {
     subject s;
     model m = {0};
@@ -379,8 +379,8 @@ static void more_witnesses_are_heard_where_controls_leave_their_ranges(void **st
     follow((pelt_soft_cache_options){.step = 0.001f}, WITH_RANGES, 80, counts);
 }
 
-/* The reconstruction of a point is off by a constant. While it is computed that fades by a step a frame, and afterwards
-   it comes back by a step a frame: nothing pops, in either direction. */
+/* The reconstruction of a point is off by a constant. While it is computed, that fades by a step per frame, and
+   afterwards it returns by a step per frame: nothing pops, in either direction. */
 static void a_point_comes_back_as_slowly_as_it_left(void **state) {
     (void)state;
     subject s;
@@ -430,7 +430,7 @@ static void a_mesh_that_nobody_can_compute_is_never_asked_for(void **state) {
         assert_int_equal(pelt_soft_cache_next(&cache, &(float){(float)f}, out[0], &info), PELT_OK);
         for (int p = 0; p < POINTS; p++)
             for (int c = 0; c < 3; c++) assert_near(out[p][c], s.mean[3 * p + c], 1e-7);
-        assert_int_equal(info.verdict, info.e > 1 ? PELT_CACHE_DOUBT : PELT_CACHE_HIT); /* it is told, that is all */
+        assert_int_equal(info.verdict, info.e > 1 ? PELT_CACHE_DOUBT : PELT_CACHE_HIT); /* it is only reported */
         assert_int_equal(info.evaluated, KEYS + info.witnesses);
         if (f == 0) assert_true(info.e > 1 && info.misfit.e < 1 && info.witnesses == WITNESSES - 2);
         if (f == 15) assert_true(info.misfit.e > 1);
@@ -468,7 +468,7 @@ static void what_cannot_work_is_refused(void **state) {
 
 /* -- The file ------------------------------------------------------------------------------------------------------ */
 
-/* Where the sections of the hand-made file begin. */
+/* Where the sections of the handmade file start. */
 enum {
     KPNT = 64 + 10 * 32, /* the table ends there, at a multiple of 64 */
     KAVG = KPNT + 64,
@@ -601,7 +601,7 @@ static void every_field_of_a_keys_file_has_its_range(void **state) {
         }
 }
 
-/* The same file with witnesses and controls: sections that a reader of before skips. */
+/* The same file with witnesses and controls: sections that older readers skip. */
 static void write_witnessed(const subject *s, uint8_t *file) {
     write_keys(s, file);
     memmove(file + KPNT + 128, file + KPNT, FILE_SIZE - KPNT);

@@ -142,7 +142,7 @@ static void form_factor_of_parallel_squares_is_right(void **state) {
     pelt_scene_free(scene);
 }
 
-/* The light of one point above a floor, reflected once by a large white ceiling, summed by brute force. */
+/* The light at a point above a floor, reflected once by a large white ceiling, summed by brute force. */
 static void one_bounce_agrees_with_a_sum_over_the_reflecting_surface(void **state) {
     (void)state;
     pelt_scene *scene = empty_scene();
@@ -216,8 +216,8 @@ static void lights_give_the_irradiance_of_their_formulas(void **state) {
 
 /* -- Laws ---------------------------------------------------------------------------------------------------------- */
 
-/* In a closed box of albedo a, what the walls absorb is what the lamp gives: the mean irradiance E over all walls has
-   (1 - a) E area = 4 pi. No paths are lost or made. */
+/* In a closed box of albedo a, the walls absorb what the lamp emits: the mean irradiance E over all walls satisfies (1
+   - a) E area = 4 pi. No paths are lost or created. */
 static void walls_absorb_what_the_lamp_gives(void **state) {
     (void)state;
     pelt_scene *scene = empty_scene();
@@ -243,7 +243,7 @@ static void walls_absorb_what_the_lamp_gives(void **state) {
     pelt_scene_free(scene);
 }
 
-/* Light goes the same way back: what a small patch A sends to B equals what B sends to A, by whatever detours. */
+/* Reciprocity: what a small patch A sends to B equals what B sends to A, along any detours. */
 static void light_goes_the_same_way_back(void **state) {
     (void)state;
     pelt_error error;
@@ -251,7 +251,7 @@ static void light_goes_the_same_way_back(void **state) {
     const float places[2][3] = {{0.1f, 0.3f, 0.2f}, {0.45f, 0.4f, 0.1f}};
     double sent[2];
     for (int i = 0; i < 2; i++) {
-        /* A patch facing up at one place, gathered on a patch facing up of the same size at the other. */
+        /* A patch facing up in one place, gathered on a patch of the same size facing up in the other. */
         pelt_light light = {.kind = PELT_LIGHT_AREA, .intensity = 1, .color = {1, 1, 1}};
         light.edges[0][2] = 0.02f, light.edges[1][0] = 0.02f;
         for (int c = 0; c < 3; c++) light.position[c] = places[i][c];

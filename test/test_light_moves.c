@@ -1,6 +1,6 @@
-/* test_light_moves.c: light where the camera and objects move: points on surfaces against linear functions and a scene moved by
-   hand, pixels that nothing shines through to, and key points from end to end: trained over places, run at new ones,
-   refused at others, gone on with only by the same words. */
+/* test_light_moves.c: light where the camera and objects move: points on surfaces against linear functions and a scene
+   moved by hand, no light leaking into pixels, and key points end to end: trained on positions, run at new ones,
+   refused at others, resumed only with the same arguments. */
 
 #include "io/pfm.h"
 #include "light/facts.h"
@@ -39,8 +39,8 @@ static void go_to(pelt_light_view *view, double short_block, double camera) {
 /* The vertices of the short block are the 20 after the five walls' 20. */
 enum { FIRST_OF_SHORT = 20, END_OF_SHORT = 40 };
 
-/* The move of the short block at its end, by hand: turned around the middle of its box, then shifted. The block's corners
-   in millimetres are those of cornell.edu. */
+/* The move of the short block at its end, by hand: rotated about the centre of its box, then shifted. The block's
+   corners in millimetres are those of cornell.edu. */
 static void moved_by_hand(const float in[3], float out[3]) {
     double angle = 40 * M_PI / 180, x = in[0] - 0.186, z = in[2] - 0.1685;
     out[0] = (float)(0.186 + cos(angle) * x + sin(angle) * z + 0.15);
@@ -69,7 +69,7 @@ static void points_of_an_object_go_with_it_and_others_stay(void **state) {
     pelt_light_view_close(&view);
 }
 
-/* What is gathered after a move is what is gathered in a scene whose vertices were moved. */
+/* Gathering after a move equals gathering in a scene whose vertices were moved. */
 static void light_of_a_moved_object_is_that_of_a_moved_scene(void **state) {
     (void)state;
     pelt_error error;
@@ -91,7 +91,7 @@ static void light_of_a_moved_object_is_that_of_a_moved_scene(void **state) {
     pelt_gather_options options = {.samples = 64};
     pelt_gather(tracer, view.points, view.point_count, &options, NULL, a, NULL, &error);
     pelt_gather(view.tracer, view.points, view.point_count, &options, NULL, b, NULL, &error);
-    double difference = 0, sum = 0; /* a path in some thousand may graze an edge of the one and not of the other */
+    double difference = 0, sum = 0; /* one path in several thousand may graze an edge in one but not the other */
     for (size_t i = 0; i < 3 * view.point_count; i++) difference += fabs((double)a[i] - b[i]), sum += a[i];
     assert_true(sum > 1 && difference < 2e-3 * sum);
     pelt_tracer_free(tracer);
@@ -99,8 +99,8 @@ static void light_of_a_moved_object_is_that_of_a_moved_scene(void **state) {
     pelt_light_view_close(&view);
 }
 
-/* Between four points light is bilinear: where the values are a linear function of the place, so are the pixels, but for
-   the rim of a surface, half a square wide, and next to what hides a point. */
+/* Between four points light is bilinear: if the values are a linear function of position, so are the pixels, except at
+   the rim of a surface, half a square wide, and next to occluded points. */
 static void pixels_of_a_linear_function_are_linear(void **state) {
     (void)state;
     const double g[3] = {1.3, -0.7, 0.9};
@@ -130,7 +130,7 @@ static void pixels_of_a_linear_function_are_linear(void **state) {
     pelt_light_view_close(&view);
 }
 
-/* Points of the floor under the block are in the dark; none of them may darken the floor beside it. */
+/* Points of the floor under the block are dark; none of them may darken the floor next to it. */
 static void points_under_an_object_light_no_pixel(void **state) {
     (void)state;
     static const float corners[4][3] = {
@@ -219,7 +219,8 @@ static void new_places_are_close_to_their_full_gather(void **state) {
     json_decref(measure);
 }
 
-/* A box whose points lie on surfaces can be relit live too: as the picture of where training began, but for one white. */
+/* A box whose points are on surfaces can be relit live too: same as the picture of where training began, except for the
+   white point. */
 static void a_box_with_points_on_surfaces_is_relit_live(void **state) {
     (void)state;
     char path[300];
@@ -251,7 +252,7 @@ static void a_box_with_points_on_surfaces_is_relit_live(void **state) {
     size_t different = 0, seen_keys = 0;
     for (size_t i = 0; i < 3 * PIXELS; i++) different += abs(colors[i] - pelt_light_srgb(picture[i], (float)white)) > 2;
     assert_true(top > 100 && different <= 3 * PIXELS / 50);
-    for (uint32_t k = 0; k < file.keys.key_count; k++) { /* a key is shown near where it is, or not at all */
+    for (uint32_t k = 0; k < file.keys.key_count; k++) { /* a key is shown near its position, or not at all */
         uint32_t pixel = pelt_light_view_pixel_of(&file.view, file.keys.key_points[k]);
         if (pixel == UINT32_MAX) continue;
         size_t i = 0;
@@ -265,7 +266,7 @@ static void a_box_with_points_on_surfaces_is_relit_live(void **state) {
     pelt_relight_close(&file);
 }
 
-/* Pixels as points, as in the paper, take the camera for one more thing to learn. */
+/* Pixels as points, as in the paper, make the camera one more thing to learn. */
 static void pixels_can_be_points_too(void **state) {
     (void)state;
     if (relight("train cornell " SMALL MOVE "--points pixels -o pixels.keys")) fail_msg("%s", program_errors);

@@ -1,5 +1,5 @@
-/* test_live.c: pelt eval --live: poses that come line by line through pipes, whole or in pieces, with garbage among them;
-   what comes out is what the clip gives. */
+/* test_live.c: pelt eval --live: poses that arrive line by line through pipes, whole or in pieces, with garbage in
+   between; the output matches the clip. */
 
 #define _GNU_SOURCE
 #include "test/program.h"
@@ -12,7 +12,7 @@
 
 enum { FRAMES = 12, VERTICES = 100 };
 
-/* The whole of a file, with a zero behind it. */
+/* The contents of a file, zero-terminated. */
 static char *contents(const char *name, size_t *size) {
     FILE *file = fopen(file_path(name), "rb");
     if (!file) fail_msg("%s is not there", name);
@@ -23,7 +23,7 @@ static char *contents(const char *name, size_t *size) {
     return bytes;
 }
 
-/* An elbow, a skin of it, the poses of its test clip as lines, and what the clip gives. */
+/* An elbow, its skin, the poses of its test clip as lines, and the expected output. */
 static void set_up(void) {
     static bool done;
     if (done) return;
@@ -34,8 +34,8 @@ static void set_up(void) {
     done = true;
 }
 
-/* Floats [frames][vertices][3] after the 128 bytes of a header, or from the start, are those of the clip, frame by frame
-   as `frames` says. */
+/* Floats [frames][vertices][3] after a header of 128 bytes, or from the start, match the clip frame by frame, as listed
+   in `frames`. */
 static void same_frames(const char *name, size_t header, const int *frames, size_t count) {
     size_t size, all, frame = 3 * VERTICES * sizeof(float);
     char *bytes = contents(name, &size), *truth = contents("test.npy", &all);
@@ -123,7 +123,7 @@ static void wait_for_bytes(const char *name, off_t size) {
     fail_msg("%s does not grow to %ld bytes: %s", name, (long)size, program_errors);
 }
 
-/* A slow writer: every frame is there before the next line comes, though lines arrive in pieces. */
+/* A slow writer: every frame is output before the next line arrives, though lines arrive in pieces. */
 static void frames_come_out_as_lines_go_in(void **state) {
     (void)state;
     set_up();
@@ -145,7 +145,7 @@ static void frames_come_out_as_lines_go_in(void **state) {
     free(text);
 }
 
-/* Every bad line has one sentence, and the frames around it come out. */
+/* Every bad line gets one message, and the frames around it are output. */
 static void garbage_is_skipped_with_a_sentence_each(void **state) {
     (void)state;
     set_up();
@@ -181,7 +181,7 @@ static void garbage_is_skipped_with_a_sentence_each(void **state) {
     free(text);
 }
 
-/* Names in another order, commas, some joints alone, and the other joints at rest. */
+/* Names in another order, commas, only some joints, with the others at rest. */
 static void names_say_whose_numbers_follow(void **state) {
     (void)state;
     set_up();
@@ -219,7 +219,7 @@ static void names_say_whose_numbers_follow(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* Until there is a file whose name has this in it: an unfinished one has more in its name than that. */
+/* Waits for a file whose name contains this: unfinished ones have a longer name. */
 static void wait_for_name(const char *name) {
     bool found = false;
     for (int i = 0; i < 2000 && !found; i++) {
@@ -232,7 +232,7 @@ static void wait_for_name(const char *name) {
     assert_true(found);
 }
 
-/* Ctrl-C ends it: what came is written, and it was no failure. */
+/* Ctrl-C ends it: what arrived is written, and it is not a failure. */
 static void a_signal_ends_it_with_what_came(void **state) {
     (void)state;
     set_up();
