@@ -1,4 +1,4 @@
-/* test_measure.c: errors that are known beforehand are measured as they are. */
+/* test_measure.c: known errors are measured correctly. */
 
 #include "plain/plain.h"
 #include "test/character.h"
@@ -58,7 +58,7 @@ static void a_skin_half_as_wrong_as_the_blend_has_rel_err_one_half(void **state)
     pelt_transform locals[4][JOINTS];
     for (int f = 0; f < 4; f++) {
         memcpy(locals[f], bundle->skeleton.rest, sizeof locals[f]);
-        locals[f][0].translation[0] = (float)f; /* moves only, so that rest offsets stay as they are */
+        locals[f][0].translation[0] = (float)f; /* translations only, so that rest offsets stay as they are */
     }
     pelt_clip *clip = character_clip(bundle, "move", 4, locals[0]);
     character_blend(bundle, clip);
@@ -109,7 +109,7 @@ static void the_number_of_threads_does_not_change_a_byte(void **state) {
     pelt_measure_free(a), pelt_measure_free(b), character_free_skin(bytes), character_free(bundle);
 }
 
-/* A flat square that the skin leaves as it is, while the true one is tilted: by 10 degrees, by 30, and not at all. */
+/* A flat square that the skin leaves alone, while the true one is tilted: by 10 degrees, by 30, and not at all. */
 static void a_tilt_of_the_truth_is_the_angle_of_the_normals_in_degrees(void **state) {
     (void)state;
     static const double tilts[] = {10, 30, 0};
@@ -231,7 +231,7 @@ static void what_does_not_fit_together_is_said(void **state) {
     character_free_skin(bytes), character_free(bundle), character_free(other);
 }
 
-/* A skin knows its mesh to the last bit; one that does not say which it was made for is taken at its word. */
+/* A skin identifies its mesh to the last bit; one without a hash is trusted. */
 static void a_skin_is_refused_by_another_mesh(void **state) {
     (void)state;
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
@@ -291,7 +291,7 @@ static pelt_bundle *square(pelt_skin *skin, pelt_bytes **bytes, const float move
 }
 
 /* All errors are along z. Frame 0: the blend is off by 4 at M; the skin by 3 at A, and by 1 and -1 at the two vertices
-   of M, which is 0 on the whole. Frame 1: the blend is true; the skin off by 3 at A and -3 and -5 at M. So
+   of M, which average to 0. Frame 1: the blend is exact; the skin is off by 3 at A and -3 and -5 at M. So
 
                         A       B      C      D      M
        L blend, 0     -4/3    -4/3   -4/3   -4/3     4       squares: 208/9
@@ -316,7 +316,7 @@ static void roughness_is_as_computed_by_hand_across_a_seam(void **state) {
     assert_near(m->vertex_rough[C], sqrt((0 + 16.0 / 9) / 2), 1e-6);
     assert_near(m->vertex_rough[M], sqrt((9.0 / 16 + 361.0 / 16) / 2), 1e-6);
     assert_near(m->vertex_rough[M_TWIN], m->vertex_rough[M], 0);
-    assert_true(isnan(m->jump) && isnan(m->jump_max)); /* two frames are no motion */
+    assert_true(isnan(m->jump) && isnan(m->jump_max)); /* two frames are not a motion */
     pelt_measure_free(m);
     bundle->mesh.triangle_count = 0; /* without edges nothing is rough */
     m = measure(&skin, bundle, clip, 1);
@@ -326,7 +326,7 @@ static void roughness_is_as_computed_by_hand_across_a_seam(void **state) {
     pelt_measure_free(m), character_free_skin(bytes), character_free(bundle);
 }
 
-/* The same bundle with a vertex of its own for every corner of every triangle. */
+/* The same bundle with a separate vertex for every corner of every triangle. */
 static pelt_bundle *split_at_every_edge(pelt_bundle *bundle, pelt_clip **clip) {
     const pelt_mesh *from = &bundle->mesh;
     uint32_t corners = 3 * from->triangle_count;
@@ -362,7 +362,7 @@ static pelt_bundle *split_at_every_edge(pelt_bundle *bundle, pelt_clip **clip) {
     return out;
 }
 
-/* Squared Laplacians and largest jump, by the definition, of errors [frame][vertex][3] of a mesh without seams. */
+/* Squared Laplacians and largest jump, by definition, of errors [frame][vertex][3] on a mesh without seams. */
 static double laplacian_by_force(const pelt_mesh *mesh, const double *errors, uint32_t frames, double *jump) {
     uint32_t n = mesh->vertex_count;
     char *joined = calloc(n, n);
@@ -390,7 +390,7 @@ static double laplacian_by_force(const pelt_mesh *mesh, const double *errors, ui
     return sum;
 }
 
-/* The mesh's own weights on a rest pose that is shaken. */
+/* The mesh's own weights with a perturbed rest pose. */
 static pelt_bytes *pack_shaken(const pelt_bundle *bundle, const float *shaken, pelt_skin *skin) {
     pelt_bundle copy = *bundle;
     copy.mesh.positions = (float *)shaken;
@@ -445,7 +445,7 @@ static void the_look_of_an_arm_whole_or_split_at_every_edge_is_found_by_brute_fo
     pelt_measure *measures[] = {measure(&whole_skin, bundle, clip, 2), measure(&split_skin, split, split_clip, 2),
                                 measure(&plain_skin, split, split_clip, 2)};
     for (int i = 0; i < 3; i++) {
-        double tolerance = i ? 1e-4 : 1e-6; /* packed in another order, the run time rounds in another way */
+        double tolerance = i ? 1e-4 : 1e-6; /* packed in another order, the run time rounds differently */
         int which = i == 2;
         assert_int_equal(3 * measures[i]->point_count, n);
         assert_near(measures[i]->roughness, sqrt(rough[which] / rough[1]), tolerance);
@@ -453,7 +453,7 @@ static void the_look_of_an_arm_whole_or_split_at_every_edge_is_found_by_brute_fo
         assert_near(measures[i]->jump_max, jumps[which], tolerance * jumps[which]);
         pelt_measure_free(measures[i]);
     }
-    assert_true(rough[0] > 1.1 * rough[1] && jumps[0] > 1.01 * jumps[1]); /* else there was nothing to tell */
+    assert_true(rough[0] > 1.1 * rough[1] && jumps[0] > 1.01 * jumps[1]); /* otherwise the test would prove nothing */
     character_free_skin(whole_bytes), character_free_skin(split_bytes), character_free_skin(plain_bytes);
     pelt_bundle_free(bundle);
 }
@@ -505,7 +505,7 @@ static void only_frames_that_follow_one_another_in_a_motion_jump(void **state) {
     character_free_skin(bytes), character_free(bundle);
 }
 
-/* The pose at a place between two: joints turn the shorter way. */
+/* A pose between two others: joints rotate the shorter way. */
 static void pose_between(const pelt_transform *a, const pelt_transform *b, double t, pelt_transform *out) {
     double dot = 0;
     for (int i = 0; i < 4; i++) dot += (double)a->rotation[i] * b->rotation[i];
@@ -515,7 +515,8 @@ static void pose_between(const pelt_transform *a, const pelt_transform *b, doubl
     for (int i = 0; i < 3; i++) out->translation[i] = (float)((1 - t) * a->translation[i] + t * b->translation[i]);
 }
 
-/* The largest step of any vertex on a path through the poses of some frames, with so many steps between two of them. */
+/* The largest step of any vertex on a path through the poses of some frames, with this many steps between two of
+   them. */
 static double largest_step(pelt_bundle *bundle, const pelt_skin *skin, const pelt_clip *clip, uint32_t stride,
                            uint32_t steps) {
     pelt_error error;
@@ -549,7 +550,7 @@ static double largest_step(pelt_bundle *bundle, const pelt_skin *skin, const pel
     return most;
 }
 
-/* What is continuous takes steps half as long where there are twice as many; what pops does not. */
+/* Continuous motion takes half as long steps when there are twice as many; pops do not. */
 static void no_method_pops_between_poses(void **state) {
     (void)state;
     static const pelt_method methods[] = {PELT_METHOD_SSD,  PELT_METHOD_JOINTS, PELT_METHOD_PSD,

@@ -1,12 +1,12 @@
-/* test_memory_bundle.c: a character from the caller's arrays is the character that a file with the same numbers gives,
-   and arrays that no character can have are refused with a sentence. */
+/* test_memory_bundle.c: a character from the caller's arrays equals one from a file with the same numbers, and invalid
+   arrays are refused with a message. */
 
 #include "io/io.h"
 #include "test/sampled.h"
 
 /* -- The same as from a file --------------------------------------------------------------------------------------- */
 
-/* Quaternions that a clip gives back bit for bit: normalised until nothing changes. */
+/* Quaternions that a clip reproduces bit for bit: normalised until nothing changes. */
 static void settle(pelt_transform *t) {
     float before[4];
     do {
@@ -17,7 +17,7 @@ static void settle(pelt_transform *t) {
     } while (memcmp(before, t->rotation, sizeof before));
 }
 
-/* Arrays of a built-in character, such as a host would have them. */
+/* Arrays of a built-in character, as a host application would have them. */
 typedef struct arrays {
     pelt_character character;
     pelt_clip_input clips[2];
@@ -104,7 +104,7 @@ static pelt_bundle *through_files(const pelt_bundle *bundle, const char *path) {
     return read;
 }
 
-/* The skin that a method makes of a bundle's first clip, and how far it is from the second. */
+/* The skin of a bundle's first clip by a method, and its error on the second. */
 typedef struct outcome {
     pelt_bytes *skin;
     pelt_measure *measure;
@@ -147,8 +147,8 @@ static void a_bundle_from_memory_gives_the_skins_and_errors_of_the_same_bundle_f
     }
 }
 
-/* The weights that these blends find do not depend on those of the file, where no joint is locked or left out; of fitted
-   ones, but for which of nearly equal joints the vertices of a block come to share. */
+/* The weights these blends find do not depend on the file's, unless joints are locked or dropped; for fitted ones,
+   except for which of several nearly equal joints the vertices of a block end up sharing. */
 static void a_character_without_weights_gets_those_that_a_blend_finds(void **state) {
     (void)state;
     pelt_error error = {0};
@@ -258,7 +258,7 @@ static void everything_is_copied_and_weights_and_lengths_are_made_one(void **sta
     assert_memory_equal(b->mesh.positions, s->positions, sizeof s->positions);
     assert_memory_equal(b->mesh.triangles, s->triangles, sizeof s->triangles);
     assert_near(b->mesh.diagonal, sqrt(5), 1e-6);
-    /* Of unit length; the second has no direction of its own, and the triangle's is z. */
+    /* Unit length; the second has no direction, and the triangle's is z. */
     const float normals[VERTICES][3] = {{0, 0, 1}, {0, 0, 1}, {0, 0.6f, 0.8f}, {0, 0, 1}};
     for (int i = 0; i < 3 * VERTICES; i++) assert_near(b->mesh.normals[i], normals[i / 3][i % 3], 1e-7);
     static const struct {
@@ -359,7 +359,7 @@ static void clips_stay_where_they_are_when_others_are_added(void **state) {
     pelt_bundle_free(b), free(s);
 }
 
-/* A name that happens to be that of files in the working folder. */
+/* A name that happens to match files in the working folder. */
 static void no_files_are_looked_for_beside_a_bundle_from_memory(void **state) {
     (void)state;
     small *s = small_new();

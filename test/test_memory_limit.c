@@ -1,5 +1,5 @@
-/* test_memory_limit.c: a fit that memory does not suffice for is refused before it begins, with a number that is near to
-   what it would take and with a remedy. */
+/* test_memory_limit.c: a fit that would run out of memory is refused before it starts, with an estimate close to the
+   actual need and a remedy. */
 
 #define _GNU_SOURCE
 #include "rig/linear.h"
@@ -7,7 +7,7 @@
 #include "test/sampled.h"
 #include <sys/resource.h>
 
-/* Megabytes of this process: all that it has asked for, and what it uses of that. */
+/* Megabytes of this process: allocated address space, and what it uses of that. */
 static void megabytes_now(double *asked, double *used) {
     double pages[2] = {0};
     FILE *file = fopen("/proc/self/statm", "r");
@@ -21,7 +21,7 @@ typedef struct trial {
     char refusal[1000]; /* what it said where there were too few */
 } trial;
 
-/* In a process of its own, since limits and peaks are those of processes. A limit of 0 is none. */
+/* In a separate process, since limits and peaks are per process. A limit of 0 is none. */
 static double fit_apart(pelt_bundle *bundle, const pelt_fit_options *options, double limit, char *refusal,
                         size_t size) {
     int ends[2];
@@ -85,7 +85,7 @@ static void the_estimate_is_near_to_what_a_fit_takes(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* The numbers fit into 400 MB of address space, a fit to them does not. */
+/* The data fit into 400 MB of address space, the fit does not. */
 static void the_program_refuses_with_a_number_and_a_remedy(void **state) {
     (void)state;
     char line[1200];

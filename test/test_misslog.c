@@ -1,5 +1,5 @@
-/* test_misslog.c: the log of missed frames: what is put comes back, and a write that is cut short anywhere loses
-   nothing but itself. */
+/* test_misslog.c: the log of missed frames: what is put can be read back, and a write that is cut short anywhere loses
+   only itself. */
 
 #include "io/io.h"
 #include "rig/clock.h"
@@ -211,7 +211,7 @@ static void frames_that_are_not_finite_are_left_out(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Heads at every 44 bytes, each of which claims all that follows up to one end; and many small records. */
+/* Headers every 44 bytes, each claiming everything up to a common end; and many small records. */
 static void hostile_logs_take_time_in_proportion_to_their_size(void **state) {
     (void)state;
     enum { HEAD = 44, HEADS = 24000 };

@@ -1,6 +1,6 @@
-/* test_mistakes.c: mistakes that must not pass, through the program: outputs that are inputs, caches at the wrong time,
-   skins that are worse than none, words in the wrong place. Each is refused or warned of in a sentence that names the
-   thing; and what is no mistake gives no word. */
+/* test_mistakes.c: mistakes that must not go unnoticed, through the program: outputs that are inputs, caches with the
+   wrong timing, skins that are worse than none, misplaced arguments. Each is refused or warned about in a message that
+   names it; and correct input causes no message. */
 
 #define _GNU_SOURCE /* terminals */
 #include "test/program.h"
@@ -31,7 +31,7 @@ static void write_bytes(const char *name, const void *bytes, size_t size) {
     fclose(file);
 }
 
-/* arm.glb with its clips under other names, and their caches beside it. */
+/* arm.glb with its clips renamed, and their caches next to it. */
 static void rename_clips(const char *stem, const char *train, const char *test) {
     pelt_error error;
     char path[400];
@@ -95,7 +95,7 @@ static void no_verb_writes_over_what_it_reads(void **state) {
     assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o frames/"), 0);
     shell("rm -rf arm.made && cp -r frames arm.made && cp arm.glb made.glb && cp -r frames made.train");
     static const struct {
-        const char *words, *file; /* what must stay as it is */
+        const char *words, *file; /* what must not change */
     } cases[] = {
         {"fit arm.glb --train train -o arm.glb", "arm.glb"},
         {"fit arm.glb --train train -o link.glb", "arm.glb"},
@@ -136,7 +136,7 @@ static void no_verb_writes_over_what_it_reads(void **state) {
     }
 }
 
-/* A model's own output in the place of a truth would be measured against itself. */
+/* A model's own output in place of a truth would be measured against itself. */
 static void no_output_takes_the_place_of_a_truth(void **state) {
     (void)state;
     rename_clips("bare", "train", "walk");
@@ -201,7 +201,7 @@ static void a_skin_that_is_worse_than_the_plain_blend_is_warned_of(void **state)
     assert_string_equal(program_errors, "");
 }
 
-/* Of 16 examples kernel learns every one; what is left on the others is far more than twice that. */
+/* With 16 examples kernel learns every one; the error on others is far more than twice that. */
 static void a_method_that_goes_through_its_examples_is_not_told_off(void **state) {
     (void)state;
     static const char *const methods[] = {"kernel", "psd"};
@@ -215,7 +215,7 @@ static void a_method_that_goes_through_its_examples_is_not_told_off(void **state
     }
 }
 
-/* The cache is what the plain blend gives: there is no error that another could be a share of. */
+/* The cache equals the plain blend: there is no error to be relative to. */
 static void nothing_is_relative_to_a_blend_that_is_exact(void **state) {
     (void)state;
     assert_int_equal(pelt("eval arm.pelt arm.glb --clip train -o blended.pc2"), 0);
@@ -278,7 +278,7 @@ static void clips_may_have_commas_in_their_names(void **state) {
     assert_non_null(strstr(program_errors, "\\,"));
 }
 
-/* Names that a file brings along are text on the page: of clips, of joints (EigenSkin shows them), of the file itself. */
+/* Names from a file are text on the page: of clips, of joints (shown by EigenSkin), of the file itself. */
 static void names_of_files_are_no_html(void **state) {
     (void)state;
     static const char clip[] = "<script>alert(\"a\")<\\script>", joint[] = "</style><b onclick='x'>&amp;";
@@ -345,7 +345,7 @@ static const float *npy_values(const char *bytes, size_t size, const char *shape
     return (const float *)(bytes + 128);
 }
 
-/* Compared with the error of the positions that eval writes. */
+/* Compared with the errors of the positions written by eval. */
 static void errors_of_frames_and_vertices_are_those_of_the_files(void **state) {
     (void)state;
     enum { FRAMES = 16 };
@@ -423,7 +423,7 @@ static void failures_come_as_json_too(void **state) {
 
 /* -- Progress ---------------------------------------------------------------------------------------------------------- */
 
-/* What a fit tells, and where it is stopped. */
+/* Progress reported by a fit, and where to stop it. */
 typedef struct listener {
     double last, stop_at;
     int calls, steps, tasks; /* all calls; those that go on; changes of the task */
@@ -534,7 +534,7 @@ static size_t widest_line(const char *text) {
     return widest;
 }
 
-/* All verbs are those that the overview lists; the examples of those that need no more than the arm must work. */
+/* The overview lists all verbs; the examples of those that need only the arm must work. */
 static void help_fits_100_columns_and_its_examples_work(void **state) {
     (void)state;
     char *overview, example[400];
@@ -570,7 +570,7 @@ static void help_fits_100_columns_and_its_examples_work(void **state) {
 
 /* -- Completion -------------------------------------------------------------------------------------------------------- */
 
-/* What bash's function answers to a line, its words in quotes as bash has them; the last one is unfinished. */
+/* The reply of bash's completion function to a line, its words quoted as in bash; the last one is unfinished. */
 static const char *complete_in_bash(const char *words) {
     char line[3000];
     snprintf(
@@ -642,7 +642,7 @@ static void fish_and_zsh_complete_too(void **state) {
     }
     if (!system("command -v zsh >/dev/null")) {
         any = true;
-        /* The function of the shell, with its own `compadd` taken away. */
+        /* The shell's function, with its own `compadd` replaced. */
         shell("cat > z.zsh <<'END'\n"
               "PATH=$PWD/bin:$PATH\nsource <(print -r -- 'compdef() { : }'; pelt completion zsh)\n"
               "compadd() { print -rl -- $found }\n_files() { print files }\n"

@@ -1,5 +1,5 @@
-/* test_misuse.c: what a caller can get wrong is refused with a sentence, or does what the header says; nothing is read
-   that is not there. Everything goes through the public headers, as a binding of another language would. */
+/* test_misuse.c: caller mistakes are refused with a message, or do what the header says, without out-of-bounds reads.
+   Everything goes through the public headers, like a language binding would. */
 
 #include "test/frames.h"
 #include <pelt/fit.h>
@@ -10,7 +10,7 @@ static const pelt_transform still = {{0, 0, 0, 1}, {0, 0, 0}, {1, 1, 1}};
 
 /* -- Characters ---------------------------------------------------------------------------------------------------- */
 
-/* A strip of so many vertices along x, two in a row; the half beyond x = 1 follows the second joint. */
+/* A strip of this many vertices along x, in pairs; the half beyond x = 1 follows the second joint. */
 static pelt_bundle *make_strip(const char *name, uint32_t vertices) {
     uint32_t *triangles = calloc(3 * vertices, sizeof *triangles), *joints = calloc(vertices, sizeof *joints);
     float *positions = calloc(3 * vertices, sizeof *positions), *weights = calloc(vertices, sizeof *weights);
@@ -40,7 +40,7 @@ static pelt_bundle *make_strip(const char *name, uint32_t vertices) {
     return bundle;
 }
 
-/* The second joint turns about z by a fifth of a radian more each frame, and the skin bulges. */
+/* The second joint rotates about z by a fifth of a radian more each frame, and the skin bulges. */
 static const pelt_clip *add_bends(pelt_bundle *bundle, const float *normals) {
     uint32_t n = bundle->mesh.vertex_count;
     pelt_transform poses[FRAMES][JOINTS];
@@ -91,7 +91,7 @@ static void close_subject(subject *s) { pelt_bytes_free(s->bytes), pelt_bundle_f
 
 /* -- What every refusal looks like --------------------------------------------------------------------------------- */
 
-/* A call that fails, with this code and these words in its sentence. */
+/* A call that fails, with this code and these words in its message. */
 #define REFUSED(call, wanted, words)                                                                                   \
     do {                                                                                                               \
         pelt_error error = {0};                                                                                        \
@@ -104,7 +104,7 @@ static void close_subject(subject *s) { pelt_bytes_free(s->bytes), pelt_bundle_f
 
 /* -- Examples ------------------------------------------------------------------------------------------------------ */
 
-/* More vertices, where a fit would go on silently, and fewer, where it would read beyond the end. */
+/* More vertices, where a fit would silently continue, and fewer, where it would read beyond the end. */
 static void examples_of_another_bundle_are_refused_by_all_that_take_them(void **state) {
     (void)state;
     subject s = open_subject(40);
@@ -139,7 +139,7 @@ static void a_clip_of_another_bundle_is_played_as_the_rest_pose(void **state) {
     pelt_player_frame(player, foreign, FRAMES - 1, positions, NULL);
     for (int i = 0; i < 120; i++) assert_near(positions[i], s.bundle->mesh.positions[i], 1e-6);
     pelt_player_frame(player, s.clip, FRAMES - 1, positions, NULL);
-    pelt_player_frame(player, s.clip, UINT32_MAX, turned, NULL); /* beyond the last is the last */
+    pelt_player_frame(player, s.clip, UINT32_MAX, turned, NULL); /* beyond the last is clamped to the last */
     assert_memory_equal(positions, turned, sizeof positions);
     pelt_player_frame(player, s.clip, FRAMES, turned, NULL);
     assert_memory_equal(positions, turned, sizeof positions);
@@ -324,7 +324,7 @@ static void ways_to_change_a_cache_are_checked_before_any_is_read(void **state) 
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
 
-/* The skin's normals stay at z; of every third vertex the true one is known, and 60 degrees off. */
+/* The skin's normals stay at z; for every third vertex the true one is known, and 60 degrees off. */
 static void unknown_normals_do_not_make_the_others_look_better(void **state) {
     (void)state;
     enum { VERTICES = 40 };

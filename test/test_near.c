@@ -1,5 +1,5 @@
-/* test_near.c: kernels of joints with those next to them: the formulas against integrals and rotation matrices, every
-   instruction set against these, what cross-validation chooses, the bound, and skin files that are damaged. */
+/* test_near.c: kernels of joints with their neighbours: the formulas against integrals and rotation matrices, every
+   instruction set against these, the choice by cross-validation, the bound, and damaged skin files. */
 
 #include "fit/corrective/kernel.h"
 #include "test/corrected.h"
@@ -60,7 +60,7 @@ static corrected_parts make_parts(uint32_t more, corrected_truth *truth) {
     return corrected_parts_of(bundle, corrected_clip(bundle, "train", count, angles[0], truth));
 }
 
-/* What joint j does depends on its neighbours: a ridge that no sum of functions of single joints makes. */
+/* The effect of joint j depends on its neighbours: a ridge that no sum of single-joint functions can represent. */
 static void coupled(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
         const float *x = bundle->mesh.positions + 3 * (size_t)v;
@@ -74,7 +74,7 @@ static void coupled(const pelt_bundle *bundle, const double *angles, double *d) 
     }
 }
 
-/* Every joint for itself, and smoothly. */
+/* Every joint independently, and smoothly. */
 static void apart(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
         const float *x = bundle->mesh.positions + 3 * (size_t)v;
@@ -326,7 +326,7 @@ static void a_fit_has_the_same_bytes_with_any_number_of_threads(void **state) {
     character_free(bundle);
 }
 
-/* Whatever the pose, no vertex is displaced beyond the bound; and unseen poses of the same range are predicted. */
+/* In any pose, no vertex is displaced beyond the bound; and unseen poses of the same range are predicted. */
 static void the_fit_predicts_and_stays_within_its_bound(void **state) {
     (void)state;
     static double unseen[MOST][JOINTS];

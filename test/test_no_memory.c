@@ -1,5 +1,5 @@
-/* When memory runs out, wherever that is: the call fails with a sentence, or the result is the very same; nothing leaks
-   (the address sanitizer counts), nothing is believed that was not computed. */
+/* When memory runs out anywhere, the call fails with a message, or the result is identical; nothing leaks (the address
+   sanitizer checks), and nothing uncomputed is trusted. */
 
 #include "test/corrected.h"
 #include "test/allocations.h"
@@ -32,7 +32,7 @@ static pelt_bundle *make(pelt_examples *examples) {
 
 /* -- Fits ---------------------------------------------------------------------------------------------------------------- */
 
-/* Every allocation among the first ones; then ever fewer, since those of sweeps are all alike. */
+/* Every one of the first allocations; then ever fewer, since those of sweeps are all alike. */
 static long next_of(long allowed) { return allowed + 1 + (allowed > 60 ? allowed / 15 : 0); }
 
 static void fit_with_ever_more_memory(pelt_fit_options options) {

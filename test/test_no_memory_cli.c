@@ -1,8 +1,9 @@
-/* test_no_memory_cli.c: every verb of the program without some allocation, wherever it is made: in pelt, jansson, libpng,
-   the C library, in any thread. (relight is not among them: Embree ends the program when C++ has no memory.) It must end, by itself, with the right result or with a sentence and no result.
+/* test_no_memory_cli.c: every command of the program with a failing allocation, wherever it is: in pelt, jansson,
+   libpng, the C library, in any thread. (Except relight: Embree aborts when C++ runs out of memory.) It must end by
+   itself, with the correct result or with a message and no result.
 
-   The allocations are those of a library that is loaded before all others and lets one of them fail, or all from one on;
-   they are counted from where main begins (json_set_alloc_funcs is the first thing that it calls). */
+   A preloaded library provides the allocations and makes one of them fail, or all from one on; they are counted from
+   the start of main (json_set_alloc_funcs is the first thing it calls). */
 
 #include "rig/clock.h"
 #include "test/program.h"
@@ -49,7 +50,7 @@ typedef struct job {
 
 static int runs, failures;
 
-/* Runs a job without an allocation (0: with all), and returns its exit code. */
+/* Runs a job without one allocation (0: with all), and returns its exit code. */
 static int run(const job *j, long at, bool once) {
     char line[3000];
     const char *program = getenv("PELT_PROGRAM");
@@ -82,7 +83,7 @@ static void check_run(const job *j, long at, bool once) {
     if (code != 1 || strlen(program_errors) < 10)
         fail_msg("pelt %s, without allocation %ld%s: ended with %d, %s", j->words, at, once ? " alone" : "", code,
                  program_errors);
-    /* What was finished before it failed may be there, and is whole. */
+    /* What was finished before the failure may exist, and is complete. */
     bool printed = j->result && !strcmp(j->result, "out.txt");
     const char *there = j->result && !printed ? j->result : "none";
     snprintf(
@@ -94,7 +95,7 @@ static void check_run(const job *j, long at, bool once) {
                  program_errors);
 }
 
-/* The first few and then ever more apart, so many that the whole takes a bounded time. */
+/* The first few, then ever farther apart, so that the total time is bounded. */
 static void without_some_allocations(const job *j) {
     char line[1000], text[100];
     if (run(j, 0, false)) fail_msg("pelt %s: %s", j->words, program_errors);
@@ -116,7 +117,7 @@ static void without_some_allocations(const job *j) {
 
 static void every_verb_ends_well(void **state) {
     (void)state;
-    if (getenv("ASAN_OPTIONS") || getenv("TSAN_OPTIONS")) skip(); /* they have allocations of their own */
+    if (getenv("ASAN_OPTIONS") || getenv("TSAN_OPTIONS")) skip(); /* they replace the allocator */
     if (!make_shim()) skip();
     assert_int_equal(pelt("sample arm --vertices 150 --frames 8 -o ."), 0);
     assert_int_equal(pelt("fit arm.glb --train train --method ssd -o arm.pelt --quiet"), 0);

@@ -1,5 +1,5 @@
-/* test_no_memory_io.c: when memory runs out in what reads, writes, makes, measures and draws characters, wherever that
-   is, the call fails and says so, or its result is the very same. */
+/* test_no_memory_io.c: when memory runs out anywhere in reading, writing, making, measuring or drawing characters, the
+   call fails with a message, or its result is identical. */
 
 #include "io/io.h"
 #include "report/report.h"
@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <limits.h>
 
-/* A call with ever more memory. It returns a number that tells its result, and 0 with an error when it fails. */
+/* A call with ever more memory. It returns a number that identifies its result, and 0 with an error when it fails. */
 typedef uint64_t call(pelt_bundle *bundle, pelt_error *error);
 
 static void with_ever_more_memory(call *what, pelt_bundle *bundle) {
@@ -92,7 +92,7 @@ static uint64_t build(pelt_bundle *from, pelt_error *error) {
     return h;
 }
 
-/* Of a file that is there; with memory for it. */
+/* Hashes an existing file, with enough memory. */
 static uint64_t hash_file(const char *path, pelt_error *error) {
     long allowed = allocations_left;
     allocations_left = -1;
@@ -105,7 +105,7 @@ static uint64_t hash_file(const char *path, pelt_error *error) {
     return h;
 }
 
-/* JSON of the writer is memory too; that of the reader fails as broken text. */
+/* The writer's JSON is memory too; the reader's fails as broken text. */
 static uint64_t write_gltf(pelt_bundle *bundle, pelt_error *error) {
     const char *path = path_of("written.glb");
     pelt_gltf_content content = {
@@ -123,7 +123,7 @@ static void *late_malloc(size_t size) {
     return json_so_far++ < json_of_reader ? __real_malloc(size) : __wrap_malloc(size);
 }
 
-/* The same for a file that is written again with other positions and a skin inside. */
+/* The same for a file that is rewritten with other positions and a skin inside. */
 static uint64_t rewrite_gltf(pelt_bundle *bundle, pelt_error *error) {
     char source[300];
     pelt_mesh mesh = bundle->mesh;
@@ -184,7 +184,7 @@ static uint64_t measure(pelt_bundle *bundle, pelt_error *error) {
 static uint64_t draw(pelt_bundle *bundle, pelt_error *error) {
     const pelt_mesh *mesh = &bundle->mesh;
     pelt_view view = pelt_view_fit(mesh->positions, mesh->vertex_count, 30, 10);
-    const float *shape = mesh->normals; /* any positions but those at rest: their normals are computed */
+    const float *shape = mesh->normals; /* any positions but those at rest, so that their normals are computed */
     pelt_image *image = pelt_image_new(40, 30);
     pelt_result result =
         image ? pelt_draw_mesh(image, &view, mesh, &(pelt_look){.positions = shape}) : PELT_ERROR_MEMORY;

@@ -1,5 +1,5 @@
-/* test_normals.c: true normals: closed forms of boxes, seams that are smooth and edges that are hard, normals that files
-   bend, and normals that examples bring along. */
+/* test_normals.c: true normals: closed forms of boxes, smooth seams and hard edges, bent normals in files, and normals
+   given with the examples. */
 
 #include "io/io.h"
 #include "samples/samples.h"
@@ -36,7 +36,7 @@ static pelt_bundle *make(const char *name, const char *variant, uint32_t vertice
 
 /* -- Boxes --------------------------------------------------------------------------------------------------------- */
 
-/* A box of 24 vertices, four for each side, two triangles a side: side 2 i + 1 faces along axis i, 2 i against it. With
+/* A box of 24 vertices, four per side, two triangles per side: side 2 i + 1 faces along axis i, 2 i against it. With
    hard edges every vertex has the normal of its side; otherwise the diagonal of its corner. */
 typedef struct box {
     float positions[72], normals[72];
@@ -69,7 +69,8 @@ static void map_point(const double m[9], const double p[3], double out[3]) {
     for (int i = 0; i < 3; i++) out[i] = m[3 * i] * p[0] + m[3 * i + 1] * p[1] + m[3 * i + 2] * p[2];
 }
 
-/* Of the corner that a vertex is: sides with their angles between the mapped edges; with hard edges its own side. */
+/* The normal of a vertex's corner: sides weighted by their angles between the mapped edges; with hard edges its own
+   side. */
 static void closed_form(const box *b, const double m[9], uint32_t v, bool hard, double out[3]) {
     double edges[3][3], at[3];
     for (int i = 0; i < 3; i++) at[i] = b->positions[3 * v + (uint32_t)i];
@@ -115,8 +116,8 @@ static void normals_of_a_box_follow_the_closed_form(void **state) {
         }
 }
 
-/* What a file without normals gets: a seam is smooth, the two sides of a sheet are apart, and so are the sides of a box,
-   which face 90 degrees away from each other. */
+/* What a file without normals gets: a seam is smooth, the two sides of a sheet are separate, and so are the sides of a
+   box, which face 90 degrees apart. */
 static void normals_that_a_file_lacks_are_smooth_across_seams(void **state) {
     (void)state;
     static const double size[3] = {1, 1, 1};
@@ -150,8 +151,8 @@ static void normals_that_a_file_lacks_are_smooth_across_seams(void **state) {
 
 /* -- Seams --------------------------------------------------------------------------------------------------------- */
 
-/* However its vertices are split, the true normals of a shape are those that it has in one piece: a brute-force sum over
-   all triangles at a place. Twins have the same bits. */
+/* However its vertices are split, the true normals of a shape are those of the unsplit shape: a brute-force sum over
+   all triangles at a position. Twins have the same bits. */
 static void a_seam_does_not_change_true_normals(void **state) {
     (void)state;
     static const char *const variants[] = {"seam", "mirror", "split"};
@@ -190,7 +191,7 @@ static void a_seam_does_not_change_true_normals(void **state) {
     free(plain), pelt_bundle_free(whole);
 }
 
-/* Vertices that come apart in the examples are no twins: each side has the normal of its own triangle. */
+/* Vertices that separate in the examples are not twins: each side has the normal of its own triangle. */
 static void what_moves_apart_does_not_shade_as_one(void **state) {
     (void)state;
     float rest[18] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0}, up[18];
@@ -257,7 +258,7 @@ static void normals_that_a_file_weights_by_area_stay_so(void **state) {
     free(wanted), free(normals), pelt_bundle_free(bundle);
 }
 
-/* At rest true normals are the file's, however they lean; a body that turns takes them along; and they lean as far from
+/* At rest, true normals are the file's, however they lean; a rotating body takes them along; and they lean equally from
    any other shape. */
 static void normals_that_a_file_bends_stay_bent(void **state) {
     (void)state;
@@ -270,7 +271,7 @@ static void normals_that_a_file_bends_stay_bent(void **state) {
     const pelt_smoothing *plain = pelt_smoothing_of(bundle->arena, mesh, (pelt_examples){0});
     pelt_surface_normals(plain, bundle->clips[0]->positions + 9 * n, straight);
     pelt_surface_normals(plain, mesh->positions, surface);
-    for (uint32_t v = 0; v < n; v++) { /* by a function of the place: twins stay equal */
+    for (uint32_t v = 0; v < n; v++) { /* as a function of position: twins stay equal */
         const float *p = mesh->positions + 3 * v;
         double bent[3];
         for (uint32_t i = 0; i < 3; i++) bent[i] = surface[3 * v + i] + 0.3 * sin(5 * p[(i + 1) % 3] + i);
@@ -319,7 +320,7 @@ static const pelt_clip *add_clip(pelt_bundle *bundle, const char *name, const fl
     return clip;
 }
 
-/* Examples that say which way their normals point, here to the side, teach it; what they leave out is not measured. */
+/* Examples with given normals, here pointing sideways, teach them; missing ones are not measured. */
 static void normals_of_examples_are_fitted_and_measured(void **state) {
     (void)state;
     pelt_bundle *bundle = make("elbow", NULL, 200, 5);
@@ -349,7 +350,7 @@ static void normals_of_examples_are_fitted_and_measured(void **state) {
     for (uint32_t v = 0; v < n; v++)
         if (v != 7) assert_true(degrees_between(out + 3 * n + 3 * v, (double[3]){0, cos(0.8), sin(0.8)}) < 0.2);
     pelt_player_free(player), pelt_measure_free(m), pelt_bytes_free(bytes);
-    /* The same positions without normals of their own have others. */
+    /* The same positions without given normals have different ones. */
     pelt_examples plain = pelt_bundle_examples(bundle, &bundle->clips[0], 1);
     const pelt_smoothing *s = pelt_smoothing_of(bundle->arena, &bundle->mesh, plain);
     assert_true(pelt_true_normals(s, &examples.list[2], out) == own->normals + 6 * n);
@@ -379,7 +380,8 @@ static pelt_result read_folder(const char *folder, pelt_arena *arena, pelt_cache
     return pelt_cache_read(arena, folder, cache, error);
 }
 
-/* Corners name normals, which may come after them and be counted from the end; a vertex has the mean of its corners'. */
+/* Corners reference normals, which may come later and be counted from the end; a vertex has the mean of its
+   corners'. */
 static void normals_of_obj_files_are_read(void **state) {
     (void)state;
     static const char points[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n";

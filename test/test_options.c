@@ -1,4 +1,4 @@
-/* Options of a fit: what methods are made of, which values are refused, and that nothing is set in vain. */
+/* Options of a fit: what methods consist of, which values are refused, and that unused options are refused. */
 
 #include "test/corrected.h"
 #include "test/test.h"
@@ -270,7 +270,7 @@ static void a_report_has_what_the_skin_says_and_what_measuring_says(void **state
         pelt_measure_free(measure);
         assert_int_equal(report.kept.count + report.held.count, FRAMES);
         assert_int_equal(report.holdout->frame_count, report.held.count);
-        /* The held-out figure is that of a fit to the kept examples alone. */
+        /* The hold-out figure is that of a fit to the kept examples alone. */
         pelt_bytes *blind = pelt_fit(bundle, report.kept, &options, NULL, &error);
         assert_int_equal(pelt_open(blind->bytes, blind->size, &skin), PELT_OK);
         measure = pelt_measure_examples(&skin, bundle, report.held, 1, &error);

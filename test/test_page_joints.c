@@ -1,11 +1,11 @@
-/* test_page_joints.c: what the page shows of EigenSkin: numbers where the study has them, pictures with the colours that
-   displacements have, curves at the heights of the errors. */
+/* test_page_joints.c: EigenSkin on the report page: the study's numbers, pictures coloured by displacement, curves at
+   the heights of the errors. */
 
 #include "report/page.h"
 #include "test/test.h"
 #include <png.h>
 
-/* A square in the plane z = 0, of 9 x 9 vertices, that is seen from the front. */
+/* A square in the plane z = 0, of 9 x 9 vertices, seen from the front. */
 enum { SIDE = 9, VERTICES = SIDE * SIDE, TRIANGLES = 2 * (SIDE - 1) * (SIDE - 1) };
 
 typedef struct subject {
@@ -85,7 +85,7 @@ static void joints_have_their_figures_and_their_numbers(void **state) {
     free(html), free(s);
 }
 
-/* Over the width and the height of a plot's panel: an error of 1 is at the top, 0 at the bottom; more than 1 stays inside. */
+/* Relative to the panel of a plot: an error of 1 is at the top, 0 at the bottom; more than 1 stays inside. */
 static void curves_are_as_high_as_the_errors(void **state) {
     (void)state;
     subject *s = subject_make();

@@ -48,7 +48,7 @@ static void every_example_is_interpolated(void **state) {
         }
 }
 
-/* Of every function, divided by their sum or not, for plain and weighted PSD; a Gaussian alone comes close. */
+/* Every function, divided by their sum or not, for plain and weighted PSD; a plain Gaussian comes close. */
 static void every_function_interpolates_the_examples(void **state) {
     (void)state;
     static const pelt_rbf_kind functions[] = {PELT_RBF_MIXED, PELT_RBF_GAUSSIAN, PELT_RBF_EXP};
@@ -97,7 +97,7 @@ static void more_principal_poses_fit_better_and_few_make_a_smaller_skin(void **s
     pelt_bundle_free(bundle);
 }
 
-/* Far from all examples the correction stays of the size of the examples' own, and is finite in any pose. */
+/* Far from all examples the correction stays in the range of the examples', and is finite in any pose. */
 static void no_pose_makes_it_explode(void **state) {
     (void)state;
     pelt_bundle *bundle = sampled("arm", 400);
@@ -182,7 +182,7 @@ static double mixed(double r2, double width) {
     return 0.97 * exp(-r2 / (2 * width * width)) + 0.03 * exp(-sqrt(fmax(r2, 0)) / width);
 }
 
-/* Joints weigh as the root of how far they displace the mesh, no less than a hundredth, one on average. */
+/* Joints are weighted by the root of how far they displace the mesh, at least a hundredth, and 1 on average. */
 static void joints_weigh_by_what_they_displace(void **state) {
     (void)state;
     subject x = fit_subject((pelt_fit_options){0});
@@ -219,7 +219,7 @@ static void the_matrix_is_the_inverse_of_the_kernels(void **state) {
     free_subject(&x);
 }
 
-/* Solves without each pose that lies between others, and measures the shape that comes out there. */
+/* Solves without each pose that is between others, and measures the predicted shape there. */
 static double left_out_error(const subject *x, double width, double *growth) {
     size_t n = x->count, m = n - 1, size = 3 * (size_t)x->d.point_count;
     double *phi = malloc(n * n * sizeof *phi), *right = malloc(n * (size + 1) * sizeof *right), total = 0;
@@ -280,8 +280,8 @@ static void the_width_is_the_one_that_best_predicts_poses_left_out(void **state)
     free_subject(&x);
 }
 
-/* Shapes that are nearly linear in the angles are predicted best without the exponential's cusps; but where hardly an
-   example moves several joints, nobody can tell, and examples are met. */
+/* Shapes nearly linear in the angles are predicted best without the exponential's cusps; but if hardly any example
+   moves several joints, nothing can tell, and examples are interpolated. */
 static void the_function_is_the_one_that_best_predicts_poses_left_out(void **state) {
     (void)state;
     static const struct {
@@ -296,7 +296,7 @@ static void the_function_is_the_one_that_best_predicts_poses_left_out(void **sta
     }
 }
 
-/* |f|^2 <= d^T phi^-1 d of the worst point, and the guard of the norm multiplies by no more than 4. */
+/* |f|^2 <= d^T phi^-1 d of the worst point, and the guard of the norm multiplies that by at most 4. */
 static void the_bound_is_the_norm_of_the_function(void **state) {
     (void)state;
     for (int plain = 0; plain < 2; plain++) {
@@ -317,8 +317,8 @@ static void the_bound_is_the_norm_of_the_function(void **state) {
     }
 }
 
-/* With few poses the displacements are those of least squares over all examples: what is left is orthogonal to every
-   function of the pose, but for the small ridge. Vertices list what is not too small, and nothing else. */
+/* With few poses the displacements are the least squares over all examples: the residual is orthogonal to every
+   function of the pose, up to the small ridge. Vertices list what is not too small, and nothing else. */
 static void few_poses_are_fitted_to_all_examples(void **state) {
     (void)state;
     enum { FEW = 6 };

@@ -1,4 +1,4 @@
-/* test_rbf.c: poses and displacements of examples, and the kernels over poses that PSD and weighted PSD share. */
+/* test_rbf.c: poses and displacements of examples, and the kernels over poses shared by PSD and weighted PSD. */
 
 #include "rig/linear.h"
 #include "fit/corrective/rbf.h"
@@ -6,7 +6,7 @@
 
 /* -- Poses --------------------------------------------------------------------------------------------------------- */
 
-/* A limb (1) with a twist helper (2) that follows half way, a spine of two joints (3, 4), and a head (5). */
+/* A limb (1) with a twist helper (2) that follows halfway, a spine of two joints (3, 4), and a head (5). */
 static pelt_bundle *rigged(pelt_fitting *f, uint32_t frames, pelt_transform *locals, float **positions) {
     static const int32_t parents[] = {-1, 0, 1, 0, 3, 4};
     pelt_bundle *bundle = character_new(6, parents);
@@ -46,7 +46,8 @@ static void limb_and_spine(pelt_transform locals[10][6]) {
 
 static void joints_that_always_move_together_are_one_mover(void **state) {
     (void)state;
-    /* Sweeps may move a quarter of what moves, so there must be enough: repeat the character's joints 4 times. */
+    /* Sweeps may move a quarter of all moving joints, so there must be enough: repeat the character's joints 4
+       times. */
     pelt_bundle *bundle = character_new(24, NULL);
     for (int j = 0; j < 24; j++)
         bundle->skeleton.parents[j] = j % 6 == 0 ? -1 : (int32_t[]){0, 0, 1, 0, 3, 4}[j % 6] + j / 6 * 6;
@@ -130,7 +131,7 @@ static void displacements_carry_the_rest_pose_to_every_example(void **state) {
     character_free(bundle);
 }
 
-/* Two joints turned half a turn apart flatten the vertices between them. */
+/* Two joints rotated half a turn apart flatten the vertices between them. */
 static void a_blend_that_collapses_gives_bounded_displacements_and_is_counted(void **state) {
     (void)state;
     pelt_bundle *bundle = character_chain(2, 64);
@@ -157,7 +158,7 @@ static void a_blend_that_collapses_gives_bounded_displacements_and_is_counted(vo
     character_free(bundle);
 }
 
-/* Four vertices at one place: two move and blend alike, one moves apart, one has other weights. */
+/* Four vertices in the same place: two move and blend alike, one moves away, one has other weights. */
 static void vertices_of_a_seam_are_one_point_unless_something_tells_them_apart(void **state) {
     (void)state;
     pelt_bundle *bundle = character_chain(2, 64);
@@ -233,7 +234,7 @@ static const double turned[FRAMES][JOINTS] = {{0},           {0, 20, 0, 0},  {0,
                                               {0, 0, 30, 0}, {0, 40, 30, 0}, {0, 20, 0, 25}, {0},
                                               {0, 40, 0, 0}};
 
-/* What joint 3 does shows only at the lower end, which follows the root. */
+/* The effect of joint 3 shows only at the lower end, which follows the root. */
 static void known_bumps(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++) {
         double y = bundle->mesh.positions[3 * v + 1];
@@ -282,7 +283,7 @@ static void distinct_poses_are_means_and_know_which_lie_between_others(void **st
     pelt_arena_free(f.arena), character_free(bundle);
 }
 
-/* Known from sweeps where there are any; else guessed from the blend: a part of what is known there. */
+/* Known from sweeps if there are any; otherwise estimated from the blend, as a fraction of what is known there. */
 static void sources_have_distances_and_drive_points(void **state) {
     (void)state;
     pelt_bundle *bundle = character_chain(JOINTS, TUBE);
@@ -320,7 +321,7 @@ static void sources_have_distances_and_drive_points(void **state) {
         for (uint32_t k = in->first[v]; k < in->first[v + 1]; k++) on[in->joints[k]] += in->weights[k];
         double first = y > 1 ? 0.16 : v >= 8 && v < 16 ? 4e-4 * diagonal : 0, second = y > 2 ? 0.06 : 0;
         double part = fmin(0.5 * fmax(first, second) + 2e-4 * diagonal, 1e-3 * diagonal);
-        bool unknown = v < 8; /* displaced, but by nothing that is known, and no joint that moves carries it */
+        bool unknown = v < 8; /* displaced, but by nothing known, and no moving joint carries it */
         assert_near(row[0], first, 2e-6);
         assert_near(row[1], second, 2e-6);
         assert_near(row[2], unknown ? 1e-4 * diagonal : (on[3] + on[2]) * part, 2e-6);
@@ -394,7 +395,7 @@ static void leave_one_out_equals_solving_without_each_pose(void **state) {
     pelt_arena_free(arena);
 }
 
-/* What is left of the values after the best fit by some columns. */
+/* The residual of the values after the best fit by some columns. */
 static double residual(const double *phi, const double *values, const uint32_t *columns, size_t count) {
     double a[N * N], b[N * M], sum = 0;
     for (size_t i = 0; i < N; i++)

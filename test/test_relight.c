@@ -1,4 +1,4 @@
-/* test_relight.c: key points of light from end to end in a small box: train, stop, go on, run, measure; the denoiser
+/* test_relight.c: key points of light from end to end in a small box: train, stop, resume, run, measure; the denoiser
    against a known truth; scenes from glTF; bad input. */
 
 #include "io/gltf_light.h"
@@ -68,7 +68,7 @@ static void colour_is_a_factor_of_each_channel(void **state) {
     pelt_arena_free(arena);
 }
 
-/* A spot lights the floor alone: nothing that training has seen. What comes out must be the full gather. */
+/* A spot lights only the floor: nothing training has seen. The output must be the full gather. */
 static void a_light_of_another_kind_falls_through(void **state) {
     (void)state;
     pelt_arena *arena = pelt_arena_new(0);
@@ -115,7 +115,7 @@ static void stopped_training_goes_on_and_gives_the_same_bytes(void **state) {
 
 enum { SIDE = 48, FRAMES = 20 };
 
-/* Smooth pictures of two degrees of freedom, with a step between the two halves of the plane. */
+/* Smooth pictures with two degrees of freedom, with a step between the two halves of the plane. */
 static double true_value(uint32_t frame, size_t pixel, int channel) {
     double x = (double)(pixel % SIDE) / SIDE, y = (double)(pixel / SIDE) / SIDE, t = 6.0 * frame / FRAMES;
     double step = x < 0.5 ? 1 : 0.4;
@@ -212,8 +212,8 @@ static void gltf_gives_materials_lights_and_camera(void **state) {
     pelt_scene_free(scene);
 }
 
-/* A floor and a wall, seen from the front; the one light of the file is the one that moves. `change` puts something else
-   in the place of a word of the file. */
+/* A floor and a wall, seen from the front; the only light in the file is the one that moves. `change` replaces a word
+   of the file. */
 static void write_corner(const char *name, const char *word, const char *change) {
     maker m = {0};
     float edge = strcmp(word, "edge") ? 1 : 0.9f;
@@ -251,7 +251,7 @@ static void a_scene_from_gltf_is_trained_and_run(void **state) {
     json_decref(run);
 }
 
-/* Frames that were gathered before anything changed on which they depend would be silently wrong. */
+/* Frames gathered before anything they depend on changed would be silently wrong. */
 static void training_goes_on_only_with_the_same_of_everything(void **state) {
     (void)state;
     static const char *const changes[][2] = {
@@ -277,7 +277,7 @@ static void training_goes_on_only_with_the_same_of_everything(void **state) {
         assert_int_equal(relight("train corner.glb %s -o corner.keys", words[i]), 1);
     assert_int_equal(relight("train corner.glb " CORNER "-o corner.keys"), 0);
     assert_non_null(strstr(program_output, "32 of 32 gathers are there already"));
-    /* The camera alone also makes finished key points useless. */
+    /* A change of the camera alone also invalidates finished key points. */
     write_corner("moved.glb", "0.7,'znear'", "0.7001,'znear'");
     assert_int_equal(relight("run corner.keys moved.glb --light 0.1,1,0.15 -o corner.png"), 1);
     assert_non_null(strstr(program_errors, "camera of moved.glb has moved"));
@@ -310,7 +310,7 @@ static void frames_that_are_empty_or_cut_are_gathered_again(void **state) {
     }
 }
 
-/* An untrusted file must not say which files are opened. */
+/* An untrusted file must not determine which files are opened. */
 static void key_points_open_no_scene_elsewhere(void **state) {
     (void)state;
     write_corner("corner.glb", "nothing", "");
@@ -323,7 +323,7 @@ static void key_points_open_no_scene_elsewhere(void **state) {
     assert_int_equal(relight("run other/far.keys deep/corner.glb --light 0.1,1,0.15 -o corner.png"), 0);
     shell("mv other/far.keys deep/far.keys");
     assert_int_equal(relight("run deep/far.keys --light 0.1,1,0.15 -o corner.png"), 0);
-    /* The same number of letters leads out of the folder. */
+    /* Another name of the same length leads out of the folder. */
     shell("sed 's|corner.glb|../une.glb|' deep/far.keys > deep/out.keys && cp gone.glb une.glb");
     assert_int_equal(relight("run deep/out.keys --light 0.1,1,0.15 -o corner.png"), 1);
     assert_non_null(strstr(program_errors, "name the scene"));
@@ -353,12 +353,12 @@ static void bad_words_and_files_get_a_sentence(void **state) {
     refused("train cornell --lights 4x4@0.2,0.46648,0.2:0.35,0.46648,0.35 --size 24x24 --samples 64 --keys 40 --basis "
             "12 -o box.keys",
             1, "gathered with another");
-    /* All lights inside the small block: nothing is lit. */
+    /* All lights are inside the small block: nothing is lit. */
     refused("train cornell --lights 2x2@0.17,0.08,0.15:0.2,0.08,0.19 --size 16x16 --samples 32 --keys 8 -o dark.keys",
             1, "no light reaches");
 }
 
-/* One light in the small block, three in the open: the picture is right, and the user is told. */
+/* One light in the small block, three in the open: the picture is correct, and the user is told. */
 static void lights_inside_objects_are_named(void **state) {
     (void)state;
     assert_int_equal(

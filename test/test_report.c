@@ -83,7 +83,7 @@ static void triangle_covers_its_projected_area(void **state) {
 
 static void neighbouring_triangles_leave_no_crack_and_no_seam(void **state) {
     (void)state;
-    /* A fan around a point that is on no sample; all pixels inside must be opaque. */
+    /* A fan around a point that is not on any sample; all pixels inside must be opaque. */
     enum { FAN = 24 };
     float p[3 * (FAN + 1)] = {0.0123f, 0.0211f, 0};
     uint32_t t[3 * FAN];
@@ -227,7 +227,7 @@ static void light_comes_from_the_upper_left(void **state) {
     pelt_image_free(image);
 }
 
-/* Crumples are surfaces that tilt a little to and fro: light that rakes over them tells the sides apart. */
+/* Crumples are surfaces that tilt slightly back and forth: grazing light distinguishes the sides. */
 static void a_tilt_by_ten_degrees_shows(void **state) {
     (void)state;
     const double tilt = 10 * M_PI / 180;
@@ -347,7 +347,7 @@ static void png_decodes_to_the_same_pixels(void **state) {
 
 /* -- The page ------------------------------------------------------------------------------------------------------ */
 
-/* A ball, two methods: one is wrong at a spot, the other a tenth of that. */
+/* A ball, two methods: one is wrong at a spot, the other by a tenth of that. */
 typedef struct character {
     ball ball;
     pelt_mesh mesh;
@@ -417,7 +417,7 @@ static bool is_void(const char *name) {
     return false;
 }
 
-/* Every tag is closed in order, attributes are quoted, and no stray < or > is in the text. */
+/* Every tag is closed in order, attributes are quoted, and there is no stray < or > in the text. */
 static void assert_well_formed(const char *html) {
     char stack[64][32];
     int depth = 0;
@@ -492,7 +492,7 @@ static void page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh(void *
     free(c);
 }
 
-/* The truth is a ball as it is, the models are dented in front: panels that are alike have the same method. */
+/* The truth is a plain ball, the models are dented in front: equal panels have the same method. */
 static void a_picture_of_many_methods_has_their_errors_below_them(void **state) {
     (void)state;
     enum { GAP = 12 };
@@ -536,7 +536,7 @@ static int rising(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The error that 99 of 100 vertices of a model stay under. */
+/* The error that 99% of a model's vertices stay under. */
 static double usual_error(const character *c, const float *model) {
     static double errors[BALL_VERTICES];
     for (size_t v = 0; v < BALL_VERTICES; v++) {
@@ -572,7 +572,7 @@ static void one_bad_method_does_not_take_the_colour_of_the_others(void **state) 
                      (int)(1 - floor(log10(usual))), usual);
             if (!strstr(html, own[m])) fail_msg("%s is not on the page", own[m]);
         }
-        /* Truth and all methods stand in one row. */
+        /* Truth and all methods are in one row. */
         snprintf(scale, sizeof scale, "<div class=\"strip row\" style=\"--n:%zu;", n + 1);
         assert_int_equal(count_of(html, scale), 1);
         free(html);
@@ -592,7 +592,7 @@ static uint8_t *decode(pelt_bytes file, uint32_t *width, uint32_t *height) {
     return pixels;
 }
 
-/* How red a panel is against its blue, over its pixels: warm colours are far apart, cold ones are not. */
+/* How red a panel is relative to its blue, over its pixels: warm colours differ strongly, cold ones do not. */
 static double warmth(const uint8_t *pixels, uint32_t width, uint32_t left, uint32_t top, uint32_t columns,
                      uint32_t rows) {
     double sum = 0;
@@ -604,7 +604,7 @@ static double warmth(const uint8_t *pixels, uint32_t width, uint32_t left, uint3
     return sum;
 }
 
-/* The first and the third method are one: their difference is cold, with a scale of 0. */
+/* The first and the third method are the same: their difference is cold, with a scale of 0. */
 static void differences_of_methods_are_drawn_pair_by_pair(void **state) {
     (void)state;
     enum { GAP = 12 };
@@ -669,7 +669,7 @@ static void poses_stand_side_by_side_with_the_error_of_each(void **state) {
             }
         }
     assert_int_equal(seen[0][0],
-                     seen[0][1]); /* all by one camera: what is 1.1 times as large covers 1.21 times as much */
+                     seen[0][1]); /* all with one camera: what is 1.1 times as large covers 1.21 times the area */
     assert_near(seen[1][0] / (double)seen[0][0], 1.21, 0.06);
     assert_int_equal(seen[1][1], seen[0][0]);
     assert_int_equal(seen[2][1], seen[1][0]);
@@ -707,7 +707,7 @@ static void errors_that_differ_by_more_than_ten_have_a_logarithmic_axis(void **s
         if (logarithmic) assert_near((y[2] - flat[0]) / (y[2] - y[1]), log10(2), 0.01);
         free(html);
     }
-    c->frame_rms[1][1] = 0; /* has no logarithm: it lies on the ground */
+    c->frame_rms[1][1] = 0; /* has no logarithm: drawn at the bottom */
     char *html = page_html(&c->page);
     line_heights(html, 0, y), line_heights(html, 1, flat);
     assert_true(flat[1] >= y[2] - 0.01);

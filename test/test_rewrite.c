@@ -1,5 +1,5 @@
-/* test_rewrite.c: a glTF file with another skin in it. What is changed is as asked, everything else is as it was, and
-   damaged files are refused or kept. (Whole characters, compared by other programs: js/keeps.sh.) */
+/* test_rewrite.c: a glTF file with another skin in it. Only what was requested changes, everything else stays, and
+   damaged files are refused or kept. (js/keeps.sh compares whole characters with other programs.) */
 
 #include "test/gltf_maker.h"
 #include "io/io.h"
@@ -81,7 +81,7 @@ static const float *floats(const tree *t, int accessor, size_t *count) {
 
 /* -- Changes ------------------------------------------------------------------------------------------------------- */
 
-/* A file's own content, to be changed. */
+/* A file's content, to be changed. */
 typedef struct changing {
     pelt_bundle *bundle;
     pelt_mesh mesh;
@@ -120,7 +120,7 @@ static void add_target(changing *c, uint32_t v) {
 
 static const uint8_t picture[] = "\x89PNG\r\n\x1a\n and more";
 
-/* A .gltf in a folder of its own, with a side file, a picture, and things that pelt does not look at. */
+/* A .gltf in a separate folder, with a side file, a picture, and things pelt ignores. */
 static const char *write_pieces(const char *extra) {
     static char path[1024];
     maker m;
@@ -157,7 +157,7 @@ static void pieces_become_one_file_and_nothing_is_lost(void **state) {
     assert_memory_equal(after.binary + json_integer_value(json_object_get(shown, "byteOffset")), picture,
                         sizeof picture);
     assert_string_equal(json_string_value(at(&after, "images.0.mimeType")), "image/png");
-    for (int i = 1; i < 4; i++) /* those that are inside already, or not to be had */
+    for (int i = 1; i < 4; i++) /* those already inside, or not available */
         assert_true(json_equal(json_array_get(at(&before, "images"), i), json_array_get(at(&after, "images"), i)));
     drop(&before), drop(&after);
 }
@@ -170,7 +170,7 @@ static void a_gltf_has_its_bytes_beside_it_and_finds_its_pictures(void **state) 
     assert_string_equal(json_string_value(at(&near, "buffers.0.uri")), "other%20one.bin");
     assert_string_equal(json_string_value(at(&near, "images.0.uri")), "my%20skin.png");
     drop(&near);
-    for (int twice = 0; twice < 2; twice++) { /* the second time over files that are there */
+    for (int twice = 0; twice < 2; twice++) { /* the second time over existing files */
         tree far = finish(begin(source), path_of("far.gltf"));
         assert_null(at(&far, "images.0.uri"));
         drop(&far);
@@ -214,7 +214,7 @@ static void arrays_that_nothing_uses_any_more_go(void **state) {
     assert_int_equal(count, 9);
     const float moved[9] = {0, 0, 0, 1, 5, 0, 0, 1, 0};
     assert_memory_equal(p, moved, sizeof moved);
-    /* Again and again: the file does not grow. */
+    /* Repeatedly: the file does not grow. */
     for (int i = 0; i < 3; i++) {
         changing *c = begin(path_of("moved.glb"));
         c->mesh.positions[4] += 5;
@@ -225,7 +225,7 @@ static void arrays_that_nothing_uses_any_more_go(void **state) {
     drop(&before), drop(&after);
 }
 
-/* Painted vertices stay painted, in the bytes that they were, whatever else is new. */
+/* Painted vertices stay painted, byte for byte, whatever else changes. */
 static void colours_stay_as_they_are(void **state) {
     (void)state;
     const uint8_t colors[12] = {255, 0, 0, 255, 1, 2, 3, 4, 0, 128, 255, 7};
@@ -278,7 +278,7 @@ static void what_an_unknown_extension_may_mean_stays(void **state) {
 
 /* -- Nodes that share a mesh --------------------------------------------------------------------------------------- */
 
-/* A triangle shown by two nodes, one of them turned and scaled, and by a node outside of the scene; two primitives share
+/* A triangle shown by two nodes, one of them rotated and scaled, and by a node outside the scene; two primitives share
    its vertices. */
 static const char *write_instances(void) {
     maker m = {0};
@@ -502,7 +502,7 @@ static void other_clips_keep_their_weights(void **state) {
     drop(&t);
 }
 
-/* A new joint hangs where it should, and only its own channel is added. */
+/* A new joint has the correct parent, and only its own channel is added. */
 static void new_joints_become_nodes_with_tracks(void **state) {
     (void)state;
     changing *c = begin(write_pieces(""));
@@ -537,7 +537,7 @@ static void new_joints_become_nodes_with_tracks(void **state) {
     pelt_bundle *back = pelt_bundle_read(path_of("joint.glb"), &error),
                 *own = pelt_bundle_read(write_pieces(""), &error);
     double *ours = blend_frame(back, back->clips[0], 1), *theirs = blend_frame(own, own->clips[0], 1);
-    /* Vertex 0 follows the new joint, which is at (1, 0, 0) + the turned knee's (0, 1, 0), and has moved by 1. */
+    /* Vertex 0 follows the new joint, which is at (1, 0, 0) + the rotated knee's (0, 1, 0), and has moved by 1. */
     for (int i = 3; i < 9; i++) assert_near(ours[i], theirs[i], 1e-6);
     assert_near(ours[2], 1, 1e-6);
     free(ours), free(theirs), pelt_bundle_free(back), pelt_bundle_free(own);

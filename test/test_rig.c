@@ -1,4 +1,4 @@
-/* test_rig.c: what the offline rooms stand on: memory, findings, loops, affine maps, clips, normals, seams. */
+/* test_rig.c: the basis of the offline rooms: memory, findings, loops, affine maps, clips, normals, seams. */
 
 #include "test/character.h"
 
@@ -26,7 +26,7 @@ static void arena_memory_is_zeroed_aligned_and_never_shared(void **state) {
     pelt_arena_free(NULL);
 }
 
-/* A refusal costs nothing; the arena refuses everything else too, until its limit is raised. */
+/* A refusal allocates nothing; the arena refuses everything else too, until its limit is raised. */
 static void refuses(pelt_arena *arena, size_t count, size_t size) {
     size_t used = pelt_arena_used(arena);
     assert_false(pelt_arena_failed(arena));
@@ -228,7 +228,7 @@ static void an_inverse_undoes_its_map_and_singular_maps_have_none(void **state) 
     }
 }
 
-/* Splits the matrix of a transform and compares the matrix of what comes out. */
+/* Splits the matrix of a transform and compares the recomposed matrix. */
 static void check_split(const pelt_transform *t) {
     pelt_affine a = pelt_affine_of(t), back;
     pelt_transform split;
@@ -371,7 +371,7 @@ static void cubic_keys_follow_the_polynomial_that_they_were_taken_from(void **st
         for (int i = 0; i < 3; i++)
             assert_near(out[f].translation[i], c[i][0] + t * (c[i][1] + t * (c[i][2] + t * c[i][3])), 1e-5);
     }
-    /* Rotations are made unit length again. */
+    /* Rotations are normalised again. */
     static const float turn[24] = {0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
     sample((pelt_channel){0, 2, PELT_ROTATION, PELT_CUBIC, (float[]){0, 1}, turn}, 1, (float[]){0.5f}, out);
     assert_near(out[0].rotation[0], sqrt(0.5), 1e-6);
@@ -421,7 +421,7 @@ static void joint_matrices_are_the_same_with_and_without_a_place_for_globals(voi
 
 /* -- Meshes ------------------------------------------------------------------------------------------------------- */
 
-/* The rotation from a to b is that of the product of b and the conjugate of a, whose real part is the dot product. */
+/* The rotation from a to b is the product of b and the conjugate of a, whose real part is the dot product. */
 static void the_angle_between_rotations_is_that_of_their_dot_product(void **state) {
     (void)state;
     uint64_t seed = 6;
@@ -460,7 +460,7 @@ static void normals_of_a_cube_point_along_its_diagonals(void **state) {
     for (int k = 0; k < 3; k++) {
         float p[24], n[24];
         for (int i = 0; i < 24; i++) p[i] = (float)((i / 3 >> i % 3 & 1 ? 1 : -1) * sizes[k]);
-        /* Every face as four triangles, one around each corner, so that all corners are alike. */
+        /* Every face as four triangles, one around each corner, so that all corners are equivalent. */
         static const uint32_t quads[6][4] = {{0, 2, 3, 1}, {4, 5, 7, 6}, {0, 1, 5, 4},
                                              {2, 6, 7, 3}, {0, 4, 6, 2}, {1, 3, 7, 5}};
         uint32_t triangles[6 * 12], count = 0;
@@ -513,8 +513,7 @@ static void seams_are_one_point_unless_they_come_apart(void **state) {
     static const uint32_t apart[] = {0, 1, 0, 2, 1, 3}, together[] = {0, 1, 0, 1, 1, 2}, strict[] = {0, 1, 2, 3, 1, 4};
     assert_int_equal(pelt_weld(bundle->arena, &bundle->mesh, all, 0.001, point_of), 4);
     assert_memory_equal(point_of, apart, sizeof apart);
-    for (int some = 0; some < 2;
-         some++) { /* no examples, or only some: the frames that are not among them count for nothing */
+    for (int some = 0; some < 2; some++) { /* no examples, or only some: frames that are not among them do not matter */
         memset(point_of, 0, sizeof point_of);
         assert_int_equal(pelt_weld(bundle->arena, &bundle->mesh, some ? first : (pelt_examples){0}, 0.001, point_of),
                          3);

@@ -1,4 +1,4 @@
-/* test_runtime.c: poses and the deform loops, against a blend in double that is written here from matrices alone. */
+/* test_runtime.c: poses and the deform loops, against a blend in double written here with plain matrices. */
 
 #include "test/allocations.h"
 #include "test/character.h"
@@ -79,7 +79,7 @@ static matrix *reference_globals(const pelt_skeleton *skeleton, const pelt_trans
 
 typedef struct reference {
     double *positions, *normals; /* [vertex][3]; normals not yet of unit length */
-    double *tangents;            /* [vertex][4] moved by the blend, not yet across the normals */
+    double *tangents;            /* [vertex][4] moved by the blend, not yet orthogonal to the normals */
     double size;                 /* of the posed mesh, and at least of the mesh at rest */
 } reference;
 
@@ -123,7 +123,7 @@ static void reference_free(reference *r) { free(r->positions), free(r->normals),
 
 enum { JOINTS = 48 };
 
-/* A tree of joints, turned and moved at rest, in a tube with random weights and random normals. */
+/* A tree of joints, rotated and moved at rest, in a tube with random weights and normals. */
 static pelt_bundle *tangle(uint32_t vertex_count, uint32_t influences, uint64_t seed) {
     int32_t parents[JOINTS];
     for (int j = 0; j < JOINTS; j++) parents[j] = j ? (j - 1) / 2 : -1;
@@ -290,7 +290,7 @@ static void every_influence_count_to_40_is_blended(void **state) {
     }
 }
 
-/* Seventeen vertices that are one: sixteen are a block with two joints, and one is in a block with forty and more. */
+/* Seventeen coinciding vertices: sixteen are a block with two joints, and one is in a block with forty or more. */
 static void a_vertex_has_the_same_bits_in_blocks_of_few_and_of_many_joints(void **state) {
     (void)state;
     pelt_bundle *bundle = tangle(32, 40, 5);
@@ -309,7 +309,8 @@ static void a_vertex_has_the_same_bits_in_blocks_of_few_and_of_many_joints(void 
     output out = output_new(&skin);
     uint32_t few = skin.block_first[1], many = skin.block_first[2] - few;
     assert_true((few < many ? few : many) == 2 && (few < many ? many : few) >= 40);
-    for (int turn = 0; turn < 20 * PELT_ISA_COUNT; turn++) { /* sums that differ can be rounded alike in one pose */
+    for (int turn = 0; turn < 20 * PELT_ISA_COUNT; turn++) { /* different sums can round to the same value in one
+                                                                pose */
         skin.isa = (pelt_isa)(turn % PELT_ISA_COUNT);
         if (!isas_work[skin.isa]) continue;
         make_pose(bundle, RIGID, (uint64_t)turn, locals);
@@ -350,7 +351,7 @@ static void joints_scaled_to_nothing_give_finite_output(void **state) {
     output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
 }
 
-/* One joint, one vertex with normal (1, 1, 0) / sqrt(2); the normal after a scale, so far away. */
+/* One joint, one vertex with normal (1, 1, 0) / sqrt(2); the normal after a scale, at this distance. */
 static void far_scaled_normal(float far, float x, float y, float z, float normal[3]) {
     pelt_bundle *bundle = character_new(1, NULL);
     character_bind(bundle);
@@ -389,7 +390,7 @@ static void normals_keep_unit_length_at_any_size_of_a_joint(void **state) {
         scaled_normal((float)scale, (float)scale, (float)scale, n);
         for (int i = 0; i < 3; i++) assert_near(n[i], i < 2 ? sqrt(0.5) : 0, 1e-6);
     }
-    /* Flattened along x, what is left of the surface looks along x. */
+    /* Flattened along x, the remaining surface faces along x. */
     scaled_normal(0, 1, 1, n);
     assert_near(n[0], 1, 1e-6);
     scaled_normal(0, 1e-7f, 1e-7f, n);
@@ -400,7 +401,7 @@ static void normals_keep_unit_length_at_any_size_of_a_joint(void **state) {
     assert_near(n[0], 1, 1e-6);
 }
 
-/* A texture on a wall that looks along z, u to the right and up in the image is y: then the wall scaled. */
+/* A texture on a wall facing z, with u to the right and up in the image along y; then the wall is scaled. */
 static void scaled_wall(float x, float y, float z, float normal[3], float tangent[4]) {
     pelt_bundle *bundle = character_new(1, NULL);
     character_bind(bundle);
@@ -422,7 +423,7 @@ static void scaled_wall(float x, float y, float z, float normal[3], float tangen
     output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
 }
 
-/* However the wall is mirrored, w (n x t) is where up in the image has gone. */
+/* However the wall is mirrored, w (n x t) points up in the image. */
 static void mirrored_joints_change_the_hand_of_tangents(void **state) {
     (void)state;
     for (int mirrored = 0; mirrored < 8; mirrored++)
@@ -509,8 +510,8 @@ static void a_pose_from_matrices_equals_a_pose_from_transforms(void **state) {
 
 enum { GUARD = 0x5a };
 
-/* Deforms one range into buffers full of guard bytes, `shift` floats off alignment, and checks that the range has the
-   bytes of `whole` and that the rest has kept its guards. */
+/* Deforms one range into buffers full of guard bytes, `shift` floats off alignment, and checks that the range matches
+   `whole` and that the guards are intact. */
 static void check_range(const pelt_skin *skin, const void *scratch, pelt_range range, size_t shift,
                         const output *whole) {
     size_t margin = 64, total = whole->count / 3 * 4 + 2 * margin + shift;
@@ -622,13 +623,13 @@ static void outputs_beyond_the_cache_have_the_same_bytes_streamed_split_and_unal
 
 /* -- Streams ------------------------------------------------------------------------------------------------------- */
 
-/* One buffer for all three attributes: positions, normals and tangents at some bytes of every vertex. */
+/* One buffer for all three attributes: positions, normals and tangents at given offsets of every vertex. */
 typedef struct layout {
     size_t stride, normals, tangents;
     bool in_order; /* of the file */
 } layout;
 
-/* Whether an attribute lies in the buffer as it should, for the vertices of a range; marks what it covers. */
+/* Whether an attribute is stored correctly in the buffer, for the vertices of a range; marks what it covers. */
 static void check_attribute(const pelt_skin *skin, pelt_range range, const layout *l, const uint8_t *buffer, size_t at,
                             const float *slots, size_t bytes, uint8_t *covered) {
     for (size_t v = 0; v < skin->vertex_count; v++) {
@@ -654,7 +655,7 @@ static void check_layout(const pelt_skin *skin, const void *scratch, const outpu
     check_attribute(skin, range, l, buffer, 0, whole->positions, 12, covered);
     check_attribute(skin, range, l, buffer, l->normals, whole->normals, 12, covered);
     check_attribute(skin, range, l, buffer, l->tangents, whole->tangents, 16, covered);
-    size_t end = l->stride * skin->vertex_count; /* slots that no vertex has are anybody's */
+    size_t end = l->stride * skin->vertex_count; /* slots without a vertex may contain anything */
     for (size_t i = 0; i < (l->in_order ? size : end); i++)
         if (!covered[i]) assert_int_equal(buffer[i], GUARD);
     free(buffer), free(covered), free(vertices);
@@ -739,7 +740,7 @@ static double half_value(uint16_t bits) {
     return bits & 0x8000 ? -size : size;
 }
 
-/* No other half float is nearer; of two as near it is the even one. */
+/* No other half float is closer; in a tie it is the even one. */
 static void check_half(uint16_t bits, float value) {
     double gap = fabs(half_value(bits) - value);
     assert_true((bits & 0x7fff) <= 0x7bff);
@@ -793,7 +794,7 @@ static void half_floats_are_the_nearest_to_the_floats(void **state) {
     output_free(&out), free(scratch), character_free_skin(bytes), character_free(bundle);
 }
 
-/* Positions that lie between two half floats, also among the smallest, which a joint that does not move leaves alone. */
+/* Positions between two half floats, including the smallest, on a joint that does not move. */
 static void half_floats_are_even_where_two_are_as_near(void **state) {
     (void)state;
     enum { VERTICES = 64 };

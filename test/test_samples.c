@@ -1,4 +1,4 @@
-/* test_samples.c: the samples are clean meshes, and their truths have the properties that they were made for. */
+/* test_samples.c: the samples are clean meshes, and their truths have the intended properties. */
 
 #include "samples/samples.h"
 #include "test/test.h"
@@ -52,7 +52,7 @@ static int compare_edges(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Every directed edge occurs once, and so does its reverse. Checks Euler's formula for so many closed surfaces. */
+/* Every directed edge occurs once, and so does its reverse. Checks Euler's formula for this many closed surfaces. */
 static void assert_closed(const pelt_mesh *mesh, uint32_t surfaces) {
     size_t count = 3 * (size_t)mesh->triangle_count;
     uint64_t *edges = malloc(count * sizeof *edges);
@@ -423,7 +423,7 @@ static double edge_length(const float *positions, size_t a, size_t b) {
     return sqrt(pow(p[0] - q[0], 2) + pow(p[1] - q[1], 2) + pow(p[2] - q[2], 2));
 }
 
-/* A jump in the deformation would stretch the edges across it without bound as the mesh gets finer. */
+/* A discontinuous deformation would stretch the edges across it without bound as the mesh is refined. */
 static void the_skin_of_tube_and_arm_never_tears(void **state) {
     (void)state;
     for (int i = 1; i < 3; i++) {
@@ -443,7 +443,7 @@ static void the_skin_of_tube_and_arm_never_tears(void **state) {
     }
 }
 
-/* The skin of the forearm turns with the wrist bit by bit; a section near the wrist keeps its size. */
+/* The skin of the forearm rotates with the wrist gradually; a section near the wrist keeps its size. */
 static void a_twisted_wrist_does_not_pinch_the_forearm(void **state) {
     (void)state;
     pelt_bundle *bundle = make("arm", 2972, 0);
@@ -464,7 +464,7 @@ static void a_twisted_wrist_does_not_pinch_the_forearm(void **state) {
     pelt_arena_free(bundle->arena);
 }
 
-/* A frame that tenses the muscle of the straight arm differs from the rest pose in the biceps and nowhere else. */
+/* A frame that tenses the muscle of the straight arm differs from the rest pose only in the biceps. */
 static void the_tension_of_the_biceps_shows_in_no_joint(void **state) {
     (void)state;
     pelt_bundle *bundle = make("biceps", 2972, 0);
@@ -572,8 +572,9 @@ static void variants_are_the_same_shape_with_more_vertices(void **state) {
 
 /* -- A known deformation ------------------------------------------------------------------------------------------- */
 
-/* A bone along x that twists by t: a vertex that follows it alone, s along it, is turned by s t, the parent's part before
-   it not at all; bent by b it swells by 1 + 0.5 * 16 s^2 (1 - s)^2 sin^2(b / 2), and is then carried by the bone. */
+/* A bone along x that twists by t: a vertex that follows only it, at s along it, is rotated by s t, the part before it
+   on the parent not at all; bent by b it swells by 1 + 0.5 * 16 s^2 (1 - s)^2 sin^2(b / 2), and then follows the
+   bone. */
 static void a_known_deformation_twists_limbs_evenly_and_swells_them(void **state) {
     (void)state;
     enum { VERTICES = 6 };

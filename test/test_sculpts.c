@@ -1,5 +1,5 @@
-/* test_sculpts.c: shapes by hand: in the rest pose and in others, tied to poses by keys, tracks of weights and a JSON
-   text; muted, weighted, masked and mirrored. Expected shapes are computed here, vertex by vertex. */
+/* test_sculpts.c: sculpted shapes: in the rest pose and in others, tied to poses by keys, weight tracks and JSON;
+   muted, weighted, masked and mirrored. Expected shapes are computed here, vertex by vertex. */
 
 #include "fit/fitting.h"
 #include "io/io.h"
@@ -23,7 +23,7 @@ static void write_text(const char *name, const char *text) {
 
 /* -- Where shapes were made ---------------------------------------------------------------------------------------- */
 
-/* Smooth displacements of some vertices, other ones in every frame. */
+/* Smooth displacements of some vertices, different ones in every frame. */
 static void displacement(const float *rest, uint32_t frame, double out[3]) {
     double bump = 0.1 * exp(-0.1 * pow(rest[0] - 0.3 * frame, 2));
     out[0] = 0.2 * bump, out[1] = bump * sin(2 * rest[1]), out[2] = -bump * rest[2];
@@ -94,7 +94,7 @@ static void shapes_in_the_rest_pose_are_told_from_posed_ones(void **state) {
             check_shapes(bundle, clip);
             pelt_bundle_free(bundle);
         }
-    pelt_clip *clip; /* what is said counts more than what is seen */
+    pelt_clip *clip; /* what is stated overrides what is detected */
     pelt_bundle *bundle = with_targets(true, &clip);
     bundle->cache.space = PELT_SPACE_POSED;
     assert_non_null(pelt_bundle_clip(bundle, clip->name, PELT_NEED_POSITIONS, NULL));
@@ -120,7 +120,7 @@ static void tracks_of_weights_drive_targets_before_the_blend(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* What `pelt export` writes is such a file: the skin's corrective as targets, with tracks. */
+/* `pelt export` writes such a file: the skin's corrective as targets, with tracks. */
 static void what_is_exported_is_read_back_as_it_plays(void **state) {
     (void)state;
     assert_int_equal(pelt("sample elbow --vertices 300 --frames 14 -o . --quiet"), 0);
@@ -133,7 +133,7 @@ static void what_is_exported_is_read_back_as_it_plays(void **state) {
     json_decref(plain), json_decref(blend);
 }
 
-/* A folder of .obj files in the rest pose, with one point for the vertices at a seam, as most programs write them. */
+/* A folder of .obj files in the rest pose, with one point per seam position, as most programs write them. */
 static void sculpts_with_closed_seams_are_matched(void **state) {
     (void)state;
     pelt_error error = {0};
@@ -324,7 +324,7 @@ static void a_weight_counts_as_so_many_examples(void **state) {
             errors[k] = pelt_measure_examples(&skin, bundle, (pelt_examples){1, &all.list[4]}, 1, &error);
             pelt_bytes_free(bytes);
         }
-        /* The normal equations are those of the repeated examples; where rounding chooses, it may choose otherwise. */
+        /* The normal equations are those of the repeated examples; where rounding decides, the choice may differ. */
         assert_near(errors[2]->rms, errors[1]->rms, 1e-4 * errors[1]->rms);
         assert_true(errors[2]->rms < 0.998 * errors[0]->rms);
         for (int k = 0; k < 3; k++) pelt_measure_free(errors[k]);
@@ -351,7 +351,7 @@ static void frames_are_left_out_by_a_weight_of_nothing(void **state) {
 
 enum { WIDE = 9, HIGH = 5, GRID = WIDE * HIGH, POSES = 4 };
 
-/* A bent sheet that is symmetric in x, on joints of both sides whose axes have nothing to do with one another. */
+/* A bent sheet that is symmetric in x, on joints on both sides with unrelated axes. */
 static pelt_bundle *winged(const char *left, const char *right, int odd_vertex, const pelt_clip **clip) {
     float positions[GRID][3], weights[GRID][2], shapes[POSES][GRID][3];
     uint32_t joints[GRID][2], triangles[8 * GRID], corners = 0;
@@ -454,7 +454,7 @@ static void what_is_not_symmetric_is_refused(void **state) {
 
 static void a_fit_trains_on_both_sides(void **state) {
     (void)state;
-    assert_int_equal(pelt("sample box --frames 6 -o . --quiet"), 0); /* it has no sides, but is the same on both */
+    assert_int_equal(pelt("sample box --frames 6 -o . --quiet"), 0); /* it has no sides, but is symmetric */
     json_t *fit = pelt_json("fit box.glb --train train --mirror z --blend fit --holdout 0 -o x.pelt");
     assert_int_equal((int)number(json_object_get(fit, "train"), "frames") % 2, 0);
     json_t *half = pelt_json("fit box.glb --train train --blend fit --holdout 0 -o x.pelt");

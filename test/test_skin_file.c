@@ -1,5 +1,5 @@
-/* test_skin_file.c: the bytes of a skin: what is packed comes back, what is damaged is refused or harmless, and a file
-   written from the words of docs/format.md alone can be opened and run. */
+/* test_skin_file.c: the bytes of a skin: what is packed can be read back, damage is refused or harmless, and a file
+   written only from docs/format.md can be opened and run. */
 
 #include "test/character.h"
 #include <pelt/pelt.h>
@@ -81,14 +81,14 @@ static void write_file(bytes *out, const section *sections, uint32_t count) {
 
 /* -- Opening and running ------------------------------------------------------------------------------------------ */
 
-/* Exactly `size` bytes at a multiple of 64, so that a sanitizer sees every byte read beyond them. */
+/* Exactly `size` bytes at a multiple of 64, so that a sanitizer sees every out-of-bounds read. */
 static uint8_t *aligned_copy(const void *from, size_t size) {
     void *copy = NULL;
     assert_int_equal(posix_memalign(&copy, 64, size ? size : 1), 0);
     return memcpy(copy, from, size);
 }
 
-/* Opens a copy of the bytes; what opens must also run. */
+/* Opens a copy of the bytes; whatever opens must also run. */
 static pelt_result try_file(const void *data, size_t size) {
     uint8_t *copy = aligned_copy(data, size);
     pelt_skin skin;
@@ -233,7 +233,7 @@ static void a_truncated_file_is_refused_at_every_length(void **state) {
         memcpy(copy + 16, (uint8_t *)file->bytes + 16, 8);
         pelt_result result = try_file(copy, size);
         assert_int_equal(result, size < 8 ? PELT_ERROR_FORMAT : PELT_ERROR_TRUNCATED);
-        memcpy(copy + 16, &claimed, 8); /* and when the file owns up to its length */
+        memcpy(copy + 16, &claimed, 8); /* and when the file states its true length */
         result = try_file(copy, size);
         if (size + 64 <= file->size) assert_int_not_equal(result, PELT_OK);
     }
@@ -375,8 +375,8 @@ static void unknown_sections_are_skipped_unless_required(void **state) {
     assert_int_equal(try_file(file.data, file.size), PELT_ERROR_UNSUPPORTED);
 }
 
-/* RTAN: per block 16 x, 16 y, 16 z, 16 w. Turned by 90 degrees around z, the normal is -x and the tangent goes from z
-   to z; from x it goes to y. */
+/* RTAN: per block 16 x, 16 y, 16 z, 16 w. Rotated by 90 degrees about z, the normal is -x and a tangent along z stays;
+   one along x becomes y. */
 static void tangents_may_be_there_or_not(void **state) {
     (void)state;
     section s[10];
@@ -407,7 +407,7 @@ static void tangents_may_be_there_or_not(void **state) {
     assert_int_equal(try_file(file.data, file.size), PELT_OK);
 }
 
-/* The number is from a program of three lines in another language, by the words of the document. */
+/* The number is from a three-line program in another language, following the documentation. */
 static void the_hash_of_a_mesh_is_that_of_the_document(void **state) {
     (void)state;
     float positions[] = {0, 1.5f, -0.0f, -2, 1e-3f, 7, 3, 4, 5};

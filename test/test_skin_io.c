@@ -1,4 +1,4 @@
-/* test_skin_io.c: skin files on disk. What makes a skin valid is pelt_open's affair. */
+/* test_skin_io.c: skin files on disk. Validating skins is up to pelt_open. */
 
 #include "test/test.h"
 #include "io/io.h"

@@ -14,7 +14,7 @@ static void find(test_frames *t, pelt_arena *arena, uint32_t rank, bool shared, 
     assert_int_equal(pelt_subspace_find(arena, columns, rank, centred, 1, NULL, s, &error), PELT_OK);
 }
 
-/* Singular values of the frames by LAPACK, with weights and with or without the mean. */
+/* Singular values of the frames by LAPACK, weighted, with or without the mean. */
 static double *full_svd(const test_frames *t, bool centred, size_t *count) {
     size_t f = t->frames.frame_count, n = (size_t)t->frames.point_count * t->frames.component_count, k = f < n ? f : n;
     double *a = malloc(f * n * sizeof *a), *u = malloc(f * k * sizeof *u), *vt = malloc(k * n * sizeof *vt),

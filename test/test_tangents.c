@@ -1,5 +1,5 @@
-/* test_tangents.c: tangents by MikkTSpace against closed forms, as glTF files give them, in skin files, and how far those
-   of deformed characters are from the truth. test/js/tangents.sh compares with MikkTSpace itself. */
+/* test_tangents.c: tangents by MikkTSpace against closed forms, as glTF files give them, in skin files, and the error
+   of those of deformed characters. test/js/tangents.sh compares with MikkTSpace itself. */
 
 #include "fit/fitting.h"
 #include "model/model.h"
@@ -15,7 +15,7 @@ typedef struct surface {
     pelt_mesh mesh;
 } surface;
 
-/* What a point of a surface is at (s, t), both 0 to 1: its position, normal, texture coordinates and tangent. */
+/* A surface at (s, t), both 0 to 1: its position, normal, texture coordinates and tangent. */
 typedef void surface_point(double s, double t, double position[3], double normal[3], double uv[2], double tangent[4]);
 
 static double expected[MOST][4];
@@ -42,7 +42,7 @@ static surface make_surface(surface_point *point) {
     return s;
 }
 
-/* Vertices whose tangent is further than `degrees` from the expected one, or of the other hand. */
+/* Vertices whose tangent is more than `degrees` from the expected one, or has the wrong handedness. */
 static int count_wrong(const pelt_mesh *mesh, double degrees) {
     int wrong = 0;
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
@@ -59,7 +59,7 @@ static int count_wrong(const pelt_mesh *mesh, double degrees) {
     return wrong;
 }
 
-/* A wall along x and y with an upright image on it, turned by 30 degrees: v counts downwards. */
+/* A wall along x and y with an upright image on it, rotated by 30 degrees: v points down. */
 static void wall(double s, double t, double p[3], double n[3], double uv[2], double tangent[4]) {
     double c = cos(acos(-1) / 6), d = sin(acos(-1) / 6);
     p[0] = 3 * s, p[1] = 2 * t, p[2] = 1;
@@ -108,13 +108,13 @@ static void a_mirrored_texture_that_is_not_split_is_told_of(void **state) {
     (void)state;
     surface s = make_surface(mirrored_wall);
     assert_int_equal(pelt_mesh_tangents(s.arena, &s.mesh, s.mesh.tangents), ROWS + 1);
-    /* All but the column between both halves are right, and that column has one of its two. */
+    /* All except the column between both halves are correct, and that column has one of its two values. */
     int wrong = count_wrong(&s.mesh, 1e-3);
     assert_in_range(wrong, 0, ROWS + 1);
     pelt_arena_free(s.arena);
 }
 
-/* Split into two meshes' worth of vertices, both halves are right, also where they touch. */
+/* Split into the vertices of two meshes, both halves are correct, including where they touch. */
 static void a_mirrored_texture_that_is_split_is_right_on_both_sides(void **state) {
     (void)state;
     surface s = make_surface(mirrored_wall);
@@ -141,7 +141,7 @@ static void a_mirrored_texture_that_is_split_is_right_on_both_sides(void **state
     pelt_arena_free(s.arena);
 }
 
-/* A fan of unequal triangles around a vertex: the weights are angles, not areas, and not one each. */
+/* A fan of unequal triangles around a vertex: the weights are angles, not areas, and not equal. */
 static void tangents_are_weighted_by_angles(void **state) {
     (void)state;
     pelt_arena *arena = pelt_arena_new(0);
@@ -179,11 +179,11 @@ static void without_any_texture_tangents_are_across_the_normal(void **state) {
     surface s = make_surface(sphere);
     memset(s.mesh.uvs, 0, 2 * MOST * sizeof(float));
     assert_int_equal(pelt_mesh_tangents(s.arena, &s.mesh, s.mesh.tangents), 0);
-    count_wrong(&s.mesh, 180); /* unit, and across the normals */
+    count_wrong(&s.mesh, 180); /* unit length, and orthogonal to the normals */
     pelt_arena_free(s.arena);
 }
 
-/* A triangle whose corners have one and the same texture coordinate takes the tangents of its neighbours. */
+/* A triangle whose corners share one texture coordinate takes the tangents of its neighbours. */
 static void triangles_without_texture_follow_their_neighbours(void **state) {
     (void)state;
     surface s = make_surface(wall);
@@ -240,7 +240,7 @@ static void tangents_of_a_file_are_those_of_its_textures_or_its_own(void **state
     pelt_bundle_free(b);
 }
 
-/* Two triangles over an edge, and the texture of the second is that of the first again, mirrored. */
+/* Two triangles sharing an edge; the second has the texture of the first, mirrored. */
 static void torn_textures_are_noted_where_a_normal_map_would_show_them(void **state) {
     (void)state;
     for (int mapped = 0; mapped < 2; mapped++) {
@@ -264,7 +264,7 @@ static void torn_textures_are_noted_where_a_normal_map_would_show_them(void **st
     }
 }
 
-/* A node that mirrors x: the image is mirrored with it, whoever gives the tangents. */
+/* A node that mirrors x: the image is mirrored with it, wherever the tangents come from. */
 static void mirroring_nodes_change_the_hand_of_tangents(void **state) {
     (void)state;
     maker m = triangle_file();
@@ -371,7 +371,7 @@ static angles measure(const textured *t, pelt_skin *skin, const pelt_clip *clip)
     return (angles){sqrt(sum.tangents / (double)sum.count), sqrt(sum.normals / (double)sum.count), sum.count};
 }
 
-/* The figures of docs/accuracy.md. Correctives bring tangents near the truth although none is stored for them. */
+/* The figures of docs/accuracy.md. Correctives bring tangents close to the truth although they store none. */
 static void tangents_of_deformed_characters_are_near_the_truth(void **state) {
     (void)state;
     test_only_at_full_speed();

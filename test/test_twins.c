@@ -1,5 +1,5 @@
-/* test_twins.c: vertices that shade as one stay one: with every method, precision and instruction set, the twins of a
-   seam have positions and normals of the same bits, and the two sides of a hard edge have a normal each. */
+/* test_twins.c: vertices that shade as one stay identical: with every method, precision and instruction set, the twins
+   of a seam have bit-identical positions and normals, and the two sides of a hard edge have one normal each. */
 
 #include "samples/samples.h"
 #include "test/test.h"
@@ -32,12 +32,13 @@ static const struct {
 };
 enum { FITS = sizeof fits / sizeof *fits };
 
-/* Within a twentieth of a degree, which is rounding of the file. */
+/* Within a twentieth of a degree, the rounding of files. */
 static bool same_normal(const float *a, const float *b) {
     return hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]) < 0.05 * acos(-1) / 180;
 }
 
-/* The first vertex with the rest position, normal and influences of each one; returns how many have one before them. */
+/* The first vertex with the same rest position, normal and influences as each one; returns how many have one before
+   them. */
 static uint32_t find_twins(const pelt_mesh *mesh, uint32_t *first) {
     uint32_t count = 0;
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
@@ -57,7 +58,7 @@ static uint32_t find_twins(const pelt_mesh *mesh, uint32_t *first) {
     return count;
 }
 
-/* Equal as numbers: 0 and -0 are one. */
+/* Numerically equal: 0 and -0 are the same. */
 static bool same_point(const float *a, const float *b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
 
 static void assert_twins(const pelt_bundle *bundle, pelt_skin *skin, const pelt_clip *clip, const uint32_t *first,
@@ -72,7 +73,7 @@ static void assert_twins(const pelt_bundle *bundle, pelt_skin *skin, const pelt_
         skin->isa = (pelt_isa)isa;
         for (uint32_t f = 0; f < clip->frame_count; f++) {
             pelt_player_frame(player, clip, f, out, normals);
-            pelt_player_frame(player, clip, f, alone, NULL); /* positions alone go another way */
+            pelt_player_frame(player, clip, f, alone, NULL); /* positions alone take a different path */
             for (uint32_t v = 0; v < n; v++) {
                 uint32_t w = first[v];
                 if (!same_point(out + 3 * v, out + 3 * w) || !same_point(alone + 3 * v, alone + 3 * w))
@@ -137,7 +138,7 @@ static void twins_of_a_seam_stay_one(void **state) {
     }
 }
 
-/* Weights of twins in another order, as files have them. */
+/* Weights of twins in different orders, as in some files. */
 static void twins_may_list_their_joints_in_any_order(void **state) {
     (void)state;
     pelt_bundle *bundle = make("arm", "seam", 300, 24);
@@ -223,7 +224,7 @@ static void boxes_are_shaded_as_their_files_shade_them(void **state) {
 
 /* -- Real characters ----------------------------------------------------------------------------------------------- */
 
-/* Characters with split vertices, hard edges and several meshes, and a known deformation on top of their skeletons. */
+/* Characters with split vertices, hard edges and several meshes, with a known deformation on top of their skeletons. */
 static void twins_of_real_characters_stay_one(void **state) {
     (void)state;
     static const struct {

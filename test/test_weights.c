@@ -1,4 +1,4 @@
-/* test_weights.c: convex weights against brute force, against weights that are known, and under every option. */
+/* test_weights.c: convex weights against brute force, against known weights, and with every option. */
 
 #include "fit/blend/ahead.h"
 #include "fit/blend/blend.h"
@@ -100,7 +100,7 @@ static void convex_weights_are_the_minimum_that_brute_force_finds(void **state) 
     pelt_arena_free(arena);
 }
 
-/* Backward elimination done naively, with the brute force as its solver: what ours must reach or beat. */
+/* Naive backward elimination, with brute force as its solver: ours must match or beat it. */
 static double naive_elimination(const pelt_problem *p, const pelt_weights *full, int most) {
     unsigned set = 0;
     for (uint32_t i = 0; i < full->count; i++) set |= 1u << full->joints[i];
@@ -153,7 +153,7 @@ static void only_allowed_joints_get_weight(void **state) {
     pelt_arena_free(arena);
 }
 
-/* Two columns that are the same: any split is as good; nothing may blow up. */
+/* Two equal columns: any split is as good; nothing may blow up. */
 static void copies_of_a_joint_do_no_harm(void **state) {
     (void)state;
     pelt_arena *arena = pelt_arena_new(0);
@@ -172,7 +172,7 @@ static void copies_of_a_joint_do_no_harm(void **state) {
 enum { JOINTS = 6, FRAMES = 30 };
 
 /* A chain in a tube in random poses, whose truth is its own blend with random weights, plus noise. The file then
-   forgets the weights: all is on the joint with most of them. */
+   forgets the weights: everything is on the strongest joint. */
 typedef struct subject {
     pelt_bundle *bundle;
     pelt_clip *clip;
@@ -252,7 +252,7 @@ static void known_weights_are_found_again(void **state) {
     character_free(s.bundle);
 }
 
-/* Noise of amplitude a has the RMS length a / 2 in three dimensions; no fit can do better, ours not much worse. */
+/* Noise of amplitude a has the RMS length a / 2 in three dimensions; no fit can do better, and ours not much worse. */
 static void noise_is_all_that_is_left(void **state) {
     (void)state;
     subject s = make(4, 0.02, 6);
@@ -355,7 +355,7 @@ static double residual(const subject *s, uint32_t v, uint32_t example, uint32_t 
     return at[c] - s->clip->positions[3 * ((size_t)example * s->bundle->mesh.vertex_count + v) + (size_t)c];
 }
 
-/* With everything but two joints locked at nothing the fit is that of two columns: a line, whose minimum is known. */
+/* With everything but two joints locked at 0, the fit has two columns: a line, whose minimum is known. */
 static void a_locked_fit_is_the_best_with_what_is_free(void **state) {
     (void)state;
     subject s = make(3, 0.02, 10);
@@ -383,7 +383,7 @@ static void a_locked_fit_is_the_best_with_what_is_free(void **state) {
     character_free(s.bundle);
 }
 
-/* What is left of a vertex in one coordinate of an example, of its own weights, in diagonals. */
+/* The residual of a vertex in one coordinate of an example, with its own weights, in diagonals. */
 static double left_of(const subject *s, const pelt_influences *in, uint32_t v, uint32_t e, int c) {
     double sum = 0;
     for (uint32_t j = 0; j < JOINTS; j++) sum += weight_of(in, v, j) * residual(s, v, e, j, c);
@@ -418,8 +418,8 @@ static void smoothness_evens_out_errors(void **state) {
     character_free(s.bundle);
 }
 
-/* The share of one vertex in what a smooth fit minimises: its squared error, and the squared differences to those of its
-   neighbours. */
+/* The share of one vertex in what a smooth fit minimises: its squared error, and the squared differences to its
+   neighbours'. */
 static double smooth_cost(const double (*columns)[3 * FRAMES], double smooth, const double *own,
                           double (*others)[3 * FRAMES], uint32_t count) {
     double sum = 0;
@@ -432,7 +432,7 @@ static double smooth_cost(const double (*columns)[3 * FRAMES], double smooth, co
     return sum;
 }
 
-/* No weight that moves from one joint of a vertex to another makes it cheaper. */
+/* Moving weight from one joint of a vertex to another never lowers the cost. */
 static void a_smooth_fit_is_the_minimum_of_error_and_its_differences(void **state) {
     (void)state;
     static const double amount = 0.01, smooth = 2;
@@ -473,7 +473,7 @@ static void a_smooth_fit_is_the_minimum_of_error_and_its_differences(void **stat
     character_free(s.bundle);
 }
 
-/* Of joints that never part, the one that the file binds to gets the weight, whatever the order. */
+/* Of joints that always move together, the one the file binds to gets the weight, in any order. */
 static void twins_keep_the_joint_that_carries_the_skin(void **state) {
     (void)state;
     for (uint32_t bound = 2; bound < 5; bound++) {
@@ -498,13 +498,13 @@ static void twins_keep_the_joint_that_carries_the_skin(void **state) {
         for (uint32_t i = 0; i < in->first[s.bundle->mesh.vertex_count]; i++)
             in->joints[i] = i % 2 ? bound : 2 + bound % 3;
         f = fit(&s, (pelt_fit_options){0});
-        assert_true(found(&f, "twins")); /* two of them carry skin, and no example tells them apart */
+        assert_true(found(&f, "twins")); /* two of them carry skin, and no example distinguishes them */
         character_free(s.bundle);
     }
 }
 
-/* Twins are seen from the middle of the character, wherever in the scene it stands: 1000 diagonals away, a turn by less
-   than the tolerance moves the origin by more. */
+/* Twins are judged from the centre of the character, wherever it is in the scene: 1000 diagonals away, a rotation below
+   the tolerance moves the origin by more. */
 static void twins_never_part_at_the_character(void **state) {
     (void)state;
     enum { EXAMPLES = 2, N = 5 };
@@ -565,7 +565,8 @@ static void any_number_of_threads_gives_the_same_bytes(void **state) {
     }
 }
 
-/* Two vertices at one place that part in the last frame only: a fit that does not see that frame takes them for one. */
+/* Two vertices in the same place that separate only in the last frame: a fit that does not see that frame merges
+   them. */
 static void frames_that_are_held_out_do_not_part_a_seam(void **state) {
     (void)state;
     subject s = make(2, 0.02, 22);
@@ -611,7 +612,7 @@ static void no_examples_are_refused(void **state) {
     character_free(s.bundle);
 }
 
-/* The same frame over and over, one frame, the rest pose alone: still a skin with finite numbers. */
+/* The same frame repeatedly, one frame, only the rest pose: still a skin with finite numbers. */
 static void few_and_identical_examples_give_a_sound_skin(void **state) {
     (void)state;
     static const char *const blends[] = {"fit", "joints"};
@@ -647,7 +648,7 @@ static void a_vertex_that_no_joint_explains_is_named(void **state) {
     character_free(s.bundle);
 }
 
-/* As many as are farther away than a twentieth of the diagonal, however they were fitted; the first one is named. */
+/* Counts those farther away than a twentieth of the diagonal, however they were fitted; names the first one. */
 static void unexplained_vertices_are_counted(void **state) {
     (void)state;
     const pelt_fit_options all[] = {
@@ -705,8 +706,8 @@ static void one_joint_takes_all(void **state) {
     }
 }
 
-/* Points without weights, with weights that cancel or are no numbers, or with such a rest position keep what the file
-   has; so do locked ones, which are not counted. */
+/* Points without weights, with weights that cancel or are NaN, or with such a rest position keep the file's; so do
+   locked ones, which are not counted. */
 static void vertices_without_a_fit_keep_the_files_weights(void **state) {
     (void)state;
     enum { N = 16 };
@@ -791,7 +792,7 @@ static void the_workload_of_the_peers_is_fitted_better_than_they_do(void **state
 
 /* -- Before a corrective ------------------------------------------------------------------------------------------- */
 
-/* The residual of every example when a regression has not seen its group, by doing the regression without it. */
+/* The residual of every example when a regression has not seen its group, by repeating the regression without it. */
 static void leaving_groups_out_is_fitting_without_them(void **state) {
     (void)state;
     enum { N = 9 };
@@ -853,8 +854,8 @@ static void exact_displacement(const pelt_affine t[3], const double w[3], const 
     for (int c = 0; c < 3; c++) u[c] = det[c] / det[3];
 }
 
-/* With the weights that it is made for the linear form is exact, whatever is predicted; where the prediction is right, it
-   has the slope of the exact one. */
+/* With its original weights the linear form is exact for any prediction; if the prediction is exact, its slope is
+   too. */
 static void the_linear_form_of_displacements_is_exact_where_it_is_made(void **state) {
     (void)state;
     uint64_t seed = 12;
@@ -882,7 +883,7 @@ static void the_linear_form_of_displacements_is_exact_where_it_is_made(void **st
 enum { SWEPT = 7, AHEAD = 4 * SWEPT + 32, UNSEEN = 20 }; /* two joints about two axes each, then both; both again */
 
 /* Three joints in a tube that swells on the inside where it bends: the truth is the blend of the displaced rest pose.
-   `spoiled` weights are those of a tube whose joints stand elsewhere. */
+   `spoiled` weights are those of a tube whose joints are elsewhere. */
 static subject make_ahead(double spoiled) {
     subject s = {.bundle = character_chain(3, 48)};
     pelt_bundle *b = s.bundle;
@@ -939,7 +940,7 @@ static double distance_of_weights(const subject *s, const pelt_influences *in) {
     return sum / s->bundle->mesh.vertex_count;
 }
 
-/* The error of a skin in poses that it has not seen. */
+/* The error of a skin in unseen poses. */
 static double unseen_error(const subject *s, pelt_blend blend) {
     pelt_error error = {0};
     pelt_skin skin;
@@ -956,8 +957,8 @@ static double unseen_error(const subject *s, pelt_blend blend) {
     return rms;
 }
 
-/* Weights that make displacements predictable are near those of the truth, also where the file's are not; locks hold. In
-   poses that were not seen a skin with them is no worse than with the file's: where it would be, these are taken. */
+/* Weights that make displacements predictable are close to the true ones, even if the file's are not; locks hold. In
+   unseen poses a skin with them is no worse than with the file's, which are used otherwise. */
 static void before_a_corrective_the_weights_of_the_truth_are_found(void **state) {
     (void)state;
     subject s = make_ahead(0.2);
@@ -980,7 +981,7 @@ static void before_a_corrective_the_weights_of_the_truth_are_found(void **state)
     character_free(s.bundle);
 }
 
-/* Of more than 256 examples those whose poses differ: what comes a second time changes nothing. */
+/* With more than 256 examples, keeps those whose poses differ: duplicates change nothing. */
 static void before_a_corrective_a_crowd_of_equal_poses_counts_once(void **state) {
     (void)state;
     subject s = make_ahead(0.2), crowd = s;
@@ -996,7 +997,7 @@ static void before_a_corrective_a_crowd_of_equal_poses_counts_once(void **state)
     character_free(s.bundle);
 }
 
-/* Where the file has the weights of the truth they stay as they are, bit for bit. */
+/* If the file has the true weights, they stay, bit for bit. */
 static void before_a_corrective_good_weights_stay(void **state) {
     (void)state;
     subject s = make_ahead(0);

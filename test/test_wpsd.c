@@ -22,7 +22,7 @@ static pelt_fitting fitted(pelt_bundle *bundle, pelt_fit_options options) {
 /* -- The papers' equations ------------------------------------------------------------------------------------------ */
 
 /* Rhee et al.'s formula as they write it, for one vertex and pose: r_t = sum_k lambda_tk phi_k / sum, D = sum r_t d_t,
-   over the poses that differ for this vertex. distances [center][center] and [center] are squared. */
+   over the poses this vertex distinguishes. distances [center][center] and [center] are squared. */
 static void unfolded(pelt_phi kind, double width, const double *between, const double *to_pose, const double *shapes,
                      size_t n, double out[3]) {
     double *phi = malloc(n * n * sizeof *phi), *lambda = calloc(n * n, sizeof *lambda), *f = calloc(n, sizeof *f),
@@ -50,8 +50,8 @@ static void rotation_matrix(const float *q, double r[3][3]) {
     memcpy(r, rows, sizeof rows);
 }
 
-/* The joint vector of a rotation: all nine numbers over sqrt 2, whose distance is the chord; axis times angle, by the
-   trace; or angles about x, y, z, by the matrix. */
+/* The joint vector of a rotation: all nine numbers over sqrt 2, whose distance is the chord; axis times angle, from the
+   trace; or angles about x, y, z, from the matrix. */
 static void joint_vector(pelt_rotations kind, const float *q, double out[9]) {
     double r[3][3];
     rotation_matrix(q, r);
@@ -105,8 +105,8 @@ static comparison new_comparison(pelt_fit_options options) {
     return c;
 }
 
-/* One vertex, whose distance has these weights [joint], in every seventh unseen pose; poses that differ in nothing else
-   are one, of the mean shape. */
+/* One vertex, whose distance has these weights [joint], in every seventh unseen pose; poses that differ only in other
+   joints are merged, with their mean shape. */
 static void compare_vertex(comparison *c, uint32_t v, pelt_rotations kind, const double *weights, pelt_phi phi,
                            double width) {
     size_t joints = c->bundle->skeleton.joint_count, n = c->poses.count, count = 0;
@@ -151,7 +151,7 @@ static void end_comparison(comparison *c) {
     pelt_bundle_free(c->bundle);
 }
 
-/* Equation 8, with weights that each vertex has, and joint vectors of every kind. */
+/* Equation 8, with per-vertex weights, and joint vectors of every kind. */
 static void the_folded_form_equals_the_unfolded_formula(void **state) {
     (void)state;
     for (int kind = 0; kind < PELT_ROTATIONS_COUNT; kind++) {
@@ -171,7 +171,7 @@ static void the_folded_form_equals_the_unfolded_formula(void **state) {
     }
 }
 
-/* Equation 7: all joints alike, one distance for all vertices. */
+/* Equation 7: all joints equal, one distance for all vertices. */
 static void psd_of_unweighted_joints_equals_the_formula(void **state) {
     (void)state;
     for (int kind = 0; kind < PELT_ROTATIONS_COUNT; kind++) {
@@ -203,7 +203,7 @@ static double vertex_distance(const pelt_weighted *w, uint32_t v, const float *a
 
 /* -- Interpolation ------------------------------------------------------------------------------------------------- */
 
-/* Every so many of the examples. */
+/* Every n-th of the examples. */
 static pelt_examples some_of(pelt_bundle *bundle, pelt_examples all, size_t step) {
     pelt_examples some = {.list = PELT_NEW(bundle->arena, all.count, pelt_example)};
     for (size_t i = 0; i < all.count; i += step) some.list[some.count++] = all.list[i];
@@ -248,7 +248,7 @@ static void every_example_is_interpolated_on_every_instruction_set(void **state)
     }
 }
 
-/* What rounding does at the examples it does between them too, and no more. */
+/* Rounding has the same effect between the examples as at them, and no more. */
 static void sixteen_bits_move_no_vertex_between_the_examples(void **state) {
     (void)state;
     pelt_bundle *bundle = sampled("arm", 300);
@@ -300,7 +300,7 @@ enum { TURNS = 9 };
 static const double turns[TURNS][3] = {{0, 20, 0}, {0, 40, 0},  {0, 60, 0},  {0, 0, 20}, {0, 0, 40},
                                        {0, 0, 60}, {0, 60, 60}, {0, 60, 30}, {0, 30, 60}};
 
-/* The second joint displaces everything; what the third does is a ten-thousandth of it. */
+/* The second joint displaces everything; the effect of the third is a ten-thousandth of that. */
 static void a_strong_and_a_weak_joint(const pelt_bundle *bundle, const double *angles, double *d) {
     for (size_t v = 0; v < bundle->mesh.vertex_count; v++) d[3 * v] = 0.2 * angles[1] / 60 + 5e-5 * angles[2] / 60;
 }
@@ -334,9 +334,9 @@ static void examples_that_only_a_weak_joint_tells_apart_are_interpolated(void **
     }
 }
 
-/* By blend weights, a vertex that does not follow the third joint cannot know what it does: poses that differ in
-   nothing else get the mean of their displacements. The fit says by how much such examples differ at most: by all of
-   the displacement, where a vertex follows neither joint. */
+/* With blend weights, a vertex that does not follow the third joint cannot see it: poses that differ only there get the
+   mean of their displacements. The fit reports the largest difference between such examples: the full displacement, if
+   a vertex follows neither joint. */
 static void examples_that_nothing_tells_apart_get_their_mean(void **state) {
     (void)state;
     pelt_error error;
@@ -484,8 +484,8 @@ static void principal_joints_bound_the_axes_and_principal_poses_the_centres(void
     pelt_bundle_free(bundle);
 }
 
-/* Sources count by how far they displace a vertex; less than a thousandth of the strongest is nothing, where all
-   examples are told apart without it or need not be. */
+/* Sources are weighted by how far they displace a vertex; below a thousandth of the strongest they are dropped, if all
+   examples are distinguished without them or need not be. */
 static void weights_are_shares_of_what_displaces_a_vertex(void **state) {
     (void)state;
     static corrected_truth *const truths[] = {two_joints_that_displace, a_strong_and_a_weak_joint};
@@ -609,7 +609,7 @@ static void few_poses_are_fitted_to_all_examples(void **state) {
     check_few_poses(PELT_POSE_CHOICE_PCA, 0.3);
 }
 
-/* Components by power iteration on V V^T, each taken away before the next; and the rows that have most of them. */
+/* Components by power iteration on V V^T, each removed before the next; and the rows with most of them. */
 static void principal_poses_have_most_of_each_component(void **state) {
     (void)state;
     enum { MOST = 14 };
@@ -655,7 +655,7 @@ static void principal_poses_have_most_of_each_component(void **state) {
     }
 }
 
-/* The arm's shoulder vertices are displaced by the shoulder, whoever carries them. */
+/* The arm's shoulder vertices are displaced by the shoulder, whatever carries them. */
 static void driving_weights_beat_blend_weights_on_unseen_poses_of_a_real_body(void **state) {
     (void)state;
     test_only_at_full_speed();

@@ -111,14 +111,14 @@ static inline textured textured_sample(const char *name, uint32_t vertices, uint
     return t;
 }
 
-/* Where all of u meets in a point, and there is no tangent to speak of. */
+/* Where all of u meets in a point, and the tangent is undefined. */
 static inline bool textured_pole(const textured *t, size_t vertex) {
     const float *p = t->bundle->mesh.positions + 3 * vertex;
     return hypotf(p[1], p[2]) < 1e-3f * t->bundle->mesh.diagonal;
 }
 
-/* The mesh in a frame as it truly is: positions, area-weighted normals of the sample in one piece, and its tangents by
-   MikkTSpace; all in the arena. */
+/* The true mesh in a frame: positions, area-weighted normals of the unsplit sample, and its tangents by MikkTSpace; all
+   in the arena. */
 static inline pelt_mesh textured_truth(pelt_arena *arena, const textured *t, const pelt_clip *clip, uint32_t frame) {
     const pelt_mesh *whole = &t->sample->mesh;
     pelt_mesh mesh = t->bundle->mesh;

@@ -50,7 +50,7 @@ static inline pelt_bytes *fit_box(const char *path, pelt_method method, pelt_err
     return skin;
 }
 
-/* Stands in for `pelt fit`: its words are checked, one of them never ends. */
+/* Replaces `pelt fit`: its arguments are checked, one of them never ends. */
 static inline pelt_bytes *test_fit(const char *path, size_t count, const char *const *words,
                                    const pelt_progress *progress, pelt_error *error) {
     if (count == 1 && !strcmp(words[0], "endless")) {
