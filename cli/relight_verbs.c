@@ -344,11 +344,7 @@ static int print_measured(const cli_args *args, const pelt_relight_file *file, c
 static pelt_result draw(const cli_args *args, pelt_relight_file *file, const char *path, pelt_error *error) {
     pelt_relight_figure figure;
     pelt_result result = pelt_relight_draw(file, args->threads, &figure, error);
-    pelt_image *image = result ? NULL : pelt_image_new(figure.width, figure.height);
-    if (result || !image) return result ? result : pelt_no_memory(error);
-    memcpy(image->rgba, figure.rgba, 4 * (size_t)figure.width * figure.height);
-    result = write_png(path, image, error);
-    pelt_image_free(image);
+    if (!result) result = write_png(path, &(pelt_image){figure.width, figure.height, figure.rgba}, error);
     if (!result)
         cli_say(args, "%s: training lights (green), keys (white); full gather, keys, ten times the difference\n", path);
     return result;

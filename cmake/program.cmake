@@ -69,7 +69,7 @@ elseif(page_missing)
   message(STATUS "${page_missing} not found: pelt view is built without its page")
   add_custom_command(OUTPUT ${page_source} COMMAND pelt-embed ${page_source} ${PROJECT_BINARY_DIR}/no-page DEPENDS pelt-embed VERBATIM)
 else()
-  file(GLOB page_sources CONFIGURE_DEPENDS web/package*.json web/page/*.* web/pelt-wasm/*.* runtime/*.inc runtime/*.h gpu/pack.* gpu/*.glsl include/pelt/*.h)
+  file(GLOB page_sources CONFIGURE_DEPENDS web/package*.json web/page/*.* web/pelt-wasm/*.* runtime/*.inc runtime/*.h gpu/pack.* gpu/*.glsl report/heat.inc include/pelt/*.h)
   file(GLOB_RECURSE more_page_sources CONFIGURE_DEPENDS web/page/src/* web/page/public/* web/pelt-wasm/src/* web/pelt-wasm/scripts/*)
   list(FILTER page_sources EXCLUDE REGEX "/LICENSE$")
   list(FILTER more_page_sources EXCLUDE REGEX "/shaders\\.ts$") # made by its build

@@ -3,10 +3,7 @@
    All light is linear. Lights are attached to the camera, so every view is lit the same: a warm key light from the
    upper left and a cool fill from the right, a sky that is brighter above than below, and a rim light that separates
    the outline from the background. Key and fill are grazing, with a satin highlight: frontal light would hide dents and
-   crumples. The sky is weighted by openness: folds and armpits are darker, which is how the eye reads shape.
-
-   The heat map has equal steps of lightness in OKLab, from a neutral slate through plum, red and orange to a pale
-   yellow, so that twice the error looks twice as bright, also in print and to the colour-blind. */
+   crumples. The sky is weighted by openness: folds and armpits are darker, which is how the eye reads shape. */
 
 #include "report/raster.h"
 #include <math.h>
@@ -18,34 +15,28 @@ uint8_t shade_encode(float linear) {
     return v >= 1 ? 255 : v > 0 ? (uint8_t)(255 * v + 0.5) : 0; /* also for NaN */
 }
 
-static void oklab_linear(double lightness, double a, double b, double rgb[3]) {
-    double l = lightness + 0.3963377774 * a + 0.2158037573 * b;
-    double m = lightness - 0.1055613458 * a - 0.0638541728 * b;
-    double s = lightness - 0.0894841775 * a - 1.2914855480 * b;
-    l = l * l * l, m = m * m * m, s = s * s * s;
-    rgb[0] = 4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s;
-    rgb[1] = -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s;
-    rgb[2] = -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s;
-}
+static const uint32_t heat_map[] = {
+#include "report/heat.inc"
+};
 
-static void heat_linear(double value, double rgb[3]) {
-    /* OKLab a and b at equal steps of the value; lightness is linear between the ends. */
-    static const double path[][2] = {{-0.002, -0.018}, {0.040, -0.070}, {0.120, -0.045}, {0.170, 0.030},
-                                     {0.150, 0.100},   {0.080, 0.140},  {-0.010, 0.135}};
-    enum { STEPS = sizeof path / sizeof path[0] - 1 };
+/* sRGB, 0 to 1. */
+static void heat_at(double value, double rgb[3]) {
+    enum { STEPS = sizeof heat_map / sizeof heat_map[0] - 1 };
     double v = value > 0 ? fmin(value, 1) : 0; /* also for NaN */
     int step = (int)fmin(v * STEPS, STEPS - 1);
-    double t = v * STEPS - step;
-    double a = path[step][0] * (1 - t) + path[step + 1][0] * t, b = path[step][1] * (1 - t) + path[step + 1][1] * t;
-    oklab_linear(0.44 + 0.50 * v, a, b, rgb);
-    for (int i = 0; i < 3; i++) rgb[i] = fmin(fmax(rgb[i], 0), 1);
+    for (int i = 0; i < 3; i++) {
+        double low = heat_map[step] >> (16 - 8 * i) & 255, high = heat_map[step + 1] >> (16 - 8 * i) & 255;
+        rgb[i] = (low + (high - low) * (v * STEPS - step)) / 255;
+    }
 }
 
 void pelt_heat_color(double value, uint8_t rgb[3]) {
-    double linear[3];
-    heat_linear(value, linear);
-    for (int i = 0; i < 3; i++) rgb[i] = shade_encode((float)linear[i]);
+    double srgb[3];
+    heat_at(value, srgb);
+    for (int i = 0; i < 3; i++) rgb[i] = (uint8_t)(255 * srgb[i] + 0.5);
 }
+
+static double decode(double srgb) { return srgb <= 0.04045 ? srgb / 12.92 : pow((srgb + 0.055) / 1.055, 2.4); }
 
 /* -- Light --------------------------------------------------------------------------------------------------------- */
 
@@ -89,9 +80,9 @@ void shade_surface(const surface *at, bool heat, float openness, float rgb[3]) {
     float cool = openness * highlight(at->normal, FILL, toward_eye);
     if (heat) { /* keep the colours of the scale: white light, and less shading */
         double base[3];
-        heat_linear(at->heat, base);
+        heat_at(at->heat, base);
         float level = 0.44f + 0.53f * (0.30f * light[0] + 0.59f * light[1] + 0.11f * light[2]);
-        for (int i = 0; i < 3; i++) rgb[i] = (float)base[i] * level + 0.03f * gloss + 0.06f * rim;
+        for (int i = 0; i < 3; i++) rgb[i] = (float)decode(base[i]) * level + 0.03f * gloss + 0.06f * rim;
     } else {
         for (int i = 0; i < 3; i++)
             rgb[i] = at->color[i] * light[i] + 0.15f * gloss * KEY_COLOR[i] + 0.20f * cool * FILL_COLOR[i] +

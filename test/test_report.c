@@ -271,6 +271,22 @@ static void only_the_side_that_is_seen_counts_as_visible(void **state) {
     assert_true(shown[1] == 0);
 }
 
+static void view_turns_to_where_the_values_are(void **state) {
+    (void)state;
+    static ball b;
+    static float value[BALL_VERTICES];
+    ball_make(&b, 1);
+    pelt_mesh mesh = mesh_of(b.positions, BALL_VERTICES, b.triangles, BALL_TRIANGLES);
+    static const double towards[3][3] = {{1, 0, 0}, {0, 0, -1}, {0, 0, 0}}, azimuths[3] = {67.5, 157.5, 22.5};
+    for (int k = 0; k < 3; k++) { /* of two directions that show as much, the one nearer to the front */
+        for (size_t i = 0; i < BALL_VERTICES; i++)
+            value[i] = b.positions[3 * i] * towards[k][0] + b.positions[3 * i + 2] * towards[k][2] > 0.8;
+        pelt_view view = pelt_view_fit(b.positions, BALL_VERTICES, 0, 0);
+        assert_true(pelt_view_turn(&view, &mesh, b.positions, value));
+        assert_near(view.azimuth, azimuths[k], 1e-9);
+    }
+}
+
 static void heat_rises_in_lightness(void **state) {
     (void)state;
     double before = -1;
@@ -526,6 +542,10 @@ static void a_picture_of_many_methods_has_their_errors_below_them(void **state) 
             else if (n > 2)
                 assert_int_equal(b[0] + b[1] + b[2], 3 * 255);
         }
+        bool brightest = false; /* yellow: the largest error has full colour */
+        for (size_t i = 0; i < (size_t)reader.width * reader.height; i++)
+            brightest |= pixels[3 * i + 1] > pixels[3 * i + 2] + 60;
+        assert_true(brightest);
         free(pixels), free(png.bytes);
     }
     free(c);
@@ -652,7 +672,8 @@ static void poses_stand_side_by_side_with_the_error_of_each(void **state) {
     char *html = page_html(&c->page);
     assert_well_formed(html);
     assert_non_null(strstr(html, "walk, frame 3</figcaption>"));
-    assert_int_equal(count_of(html, "RMS 2.89&#8239;%"), 2); /* 0.1 of a radius of 1, of a diagonal of 3.46 */
+    assert_int_equal(count_of(html, "RMS 2.89&#8239;%, max 2.89&#8239;%"),
+                     2); /* 0.1 of a radius of 1, of a diagonal of 3.46 */
     assert_int_equal(count_of(html, "<figcaption>RMS 0&#8239;%"), 2);
     free(html);
     pelt_bytes png;
@@ -704,6 +725,8 @@ static void errors_that_differ_by_more_than_ten_have_a_logarithmic_axis(void **s
         assert_near(flat[0], flat[2], 0.01);
         /* From 1 to 0.1 it is as far as from there to 0.01; or ten times as far. */
         assert_near((y[1] - y[0]) / (y[2] - y[1]), logarithmic ? 1 : 10, logarithmic ? 0.01 : 0.3);
+        assert_near(y[2] - y[0], PLOT_PANEL * (logarithmic ? log(100) / log(200) : 0.99),
+                    0.2); /* 1 is the top; the ground 0.005, or 0 */
         if (logarithmic) assert_near((y[2] - flat[0]) / (y[2] - y[1]), log10(2), 0.01);
         free(html);
     }
@@ -822,6 +845,7 @@ int main(void) {
         cmocka_unit_test(a_tilt_by_ten_degrees_shows),
         cmocka_unit_test(same_input_gives_the_same_picture),
         cmocka_unit_test(only_the_side_that_is_seen_counts_as_visible),
+        cmocka_unit_test(view_turns_to_where_the_values_are),
         cmocka_unit_test(heat_rises_in_lightness),
         cmocka_unit_test(bad_input_draws_what_it_can),
         cmocka_unit_test(png_decodes_to_the_same_pixels),

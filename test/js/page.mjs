@@ -332,7 +332,7 @@ async function views(page) {
 // A pixel of the difference is the colour of the legend for the distance at that place.
 async function heatMap(page) {
   const ramp = (share) => {
-    const stops = ["#3a4a6e", "#2f6c9c", "#2f9a9c", "#86c06c", "#f2cf4a", "#ee8a34", "#d7322c"].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+    const stops = ["#4d535d", "#715f92", "#b3619b", "#f16683", "#ff8464", "#ffb455", "#ffea7a"].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
     const at = Math.min(1, share) * 6, low = Math.min(5, Math.floor(at));
     return stops[low].map((value, i) => value + (stops[low + 1][i] - value) * (at - low));
   };

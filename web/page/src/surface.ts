@@ -4,6 +4,7 @@
 // Colours are computed linearly and converted to sRGB; heat and paint are output as they are, so that pixels match the
 // legend.
 
+import heat from '../../../report/heat.inc?raw';
 import { Color, DoubleSide, ShaderMaterial, Vector3, type Texture } from 'three';
 
 export const CLAY = 0;
@@ -12,19 +13,11 @@ export const NORMALS = 2;
 export const HEAT = 3;
 export const PAINT = 4;
 
-// The heat map, evenly spaced. From a quiet slate, which reads as "nothing", to red; beyond the scale it is dark.
-export const HEAT_STOPS = ['#3a4a6e', '#2f6c9c', '#2f9a9c', '#86c06c', '#f2cf4a', '#ee8a34', '#d7322c'];
-export const HEAT_BEYOND = '#8f1350';
+// The heat map of the reports, evenly spaced. Beyond the scale is a colour that it does not have.
+export const HEAT_STOPS = heat.match(/0x[0-9a-f]{6}/g)!.map((hex) => `#${hex.slice(2)}`);
+export const HEAT_BEYOND = '#63d5f5';
 
 const rgb = (hex: string) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
-
-export function heatColour(share: number): [number, number, number] {
-  if (!(share <= 1)) return rgb(HEAT_BEYOND) as [number, number, number];
-  const at = Math.max(0, share) * (HEAT_STOPS.length - 1);
-  const low = Math.min(Math.floor(at), HEAT_STOPS.length - 2);
-  const [a, b] = [rgb(HEAT_STOPS[low]!), rgb(HEAT_STOPS[low + 1]!)];
-  return [0, 1, 2].map((i) => a[i]! + (b[i]! - a[i]!) * (at - low)) as [number, number, number];
-}
 
 const vec = (hex: string) => `vec3(${rgb(hex).map((x) => x.toFixed(4)).join(', ')})`;
 
