@@ -1,5 +1,5 @@
 #!/bin/sh
-# blender_caches.sh PELT: caches as Blender's own exporters write them go in by one command. Skips where there is none.
+# blender_caches.sh PELT: caches written by Blender's own exporters are read by one command. Skips if there is none.
 pelt=$1
 here=$(dirname "$0")
 if ! command -v blender >/dev/null; then
@@ -12,7 +12,7 @@ blender --background --factory-startup --python-exit-code 1 --python "$here/blen
     >"$folder/blender.txt" 2>&1 || { cat "$folder/blender.txt"; exit 1; }
 cd "$folder" || exit 1
 
-# The plain blend is as far from the truth as Blender says, but for vertices at the seam, which count twice here.
+# The plain blend is as far from the truth as Blender says, except for vertices at the seam, which count twice here.
 check() {
     "$pelt" fit limb.glb --train "$1" --fix --method ssd --holdout 0 -o limb.pelt --json >fit.json 2>err.txt ||
         { echo "$1: $(cat err.txt)"; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# headers.sh SOURCE COMPILER: the public headers compile alone, without a warning, as C and as C++, on 64 and on 32 bits;
-# and the run time compiles for machines that are not this one: SSE on 32 bits, NEON, WebAssembly.
+# headers.sh SOURCE COMPILER: the public headers compile on their own, without warnings, as C and C++, on 64 and 32
+# bits; and the run time cross-compiles for other machines: SSE on 32 bits, NEON, WebAssembly.
 set -eu
 source=$1 compiler=$2 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -23,7 +23,7 @@ for path in "$source"/include/pelt/*.h; do
     if command -v c++ > /dev/null; then try "$header" c++ -std=c++17; fi
 done
 
-# Other machines, by clang, which knows them all. Their C libraries are not here; the run time needs next to nothing.
+# Other machines, by clang, which targets them all. Their C libraries are missing; the run time needs next to nothing.
 if ! command -v clang > /dev/null; then
     echo "headers compile; other machines skipped: clang is not here"
     exit 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install.sh BUILD COMPILER: installs what was built, and builds an outside program with it in both ways: find_package and
+# install.sh BUILD COMPILER: installs the build, and builds an external program with it both ways: find_package and
 # pkg-config. The program runs a skin that the installed `pelt` made.
 set -euo pipefail
 build=$1 compiler=$2 folder=$(mktemp -d) here=$(cd "$(dirname "$0")" && pwd)
@@ -48,12 +48,12 @@ grep -q 'the character from -3.250 to 3.250 along x' buffers.txt
 awk '/training/ {if ($5 + 0 > 0.1 || $10 + 0 > 0.2) bad = 1} /has not seen/ {if ($1 + 0 > 0.1) bad = 1; seen = 1}
      END {exit bad || !seen}' bar.txt || { cat bar.txt; exit 1; }
 
-# The run time stands alone: nothing but the C library and libm.
+# The run time is standalone: nothing but the C library and libm.
 if nm -u "$(find "$folder/usr" -name libpelt.a)" | grep -E ' (malloc|calloc|realloc|free|printf|fprintf|fopen)$'; then
   echo "libpelt uses memory or files" >&2
   exit 1
 fi
-# Headers are C++ too.
+# Headers also compile as C++.
 for header in pelt fit; do echo "#include <pelt/$header.h>" > "$header.cpp"; done
 if command -v c++ >/dev/null; then c++ -fsyntax-only -I"$folder/usr/include" pelt.cpp fit.cpp; fi
 man -l "$folder"/usr/share/man/man1/pelt.1 >/dev/null 2>&1 || true

@@ -22,7 +22,7 @@ fi
 BLENDER=$(command -v blender) || echo "not tried in Blender: it is not here"
 [ -n "$BROWSER$BLENDER" ] || { echo "skipped: no player is here"; exit 77; }
 
-# export_as NAME BUNDLE CLIP FIT-OPTIONS...: fits, exports, and says where the skin has the vertices.
+# export_as NAME BUNDLE CLIP FIT-OPTIONS...: fits, exports, and dumps the skin's vertices.
 PLAYED=
 export_as() {
   name=$1 bundle=$2 clip=$3; shift 3
@@ -35,7 +35,7 @@ export_as() {
 ARM=$FOLDER/arm.glb
 "$PELT" sample arm --vertices 400 -o "$FOLDER" --quiet || exit 1
 for method in ssd joints psd wpsd eigen; do export_as $method "$ARM" test --method $method; done
-# To players learned features are what kernels are: one family will do, without a choice.
+# To players learned features are the same as kernels: one family is enough, without a choice.
 export_as kernel "$ARM" test --method kernel --family kernel
 export_as both "$ARM" test --blend joints --corrective kernel --family kernel
 HAND=$DATA/mhr_hand/mhr_hand.glb

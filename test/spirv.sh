@@ -1,5 +1,5 @@
 #!/bin/sh
-# spirv.sh SOURCE: gpu/skin.glsl becomes SPIR-V for Vulkan in every form, both ways. Exit 77: glslang is not here.
+# spirv.sh SOURCE: gpu/skin.glsl compiles to SPIR-V for Vulkan in every form, both ways. Exit 77: glslang is missing.
 set -eu
 source=$1
 command -v glslangValidator > /dev/null || { echo "skipped: glslangValidator is not here"; exit 77; }

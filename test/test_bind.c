@@ -1,5 +1,5 @@
-/* test_bind.c: bind.h and what pelt.h, keys.h and error.h have for other languages: no field of a struct is looked at but to
-   compare with. */
+/* test_bind.c: bind.h and what pelt.h, keys.h and error.h offer other languages: struct fields are only read for
+   comparison. */
 
 #include "samples/samples.h"
 #include "test/test.h"

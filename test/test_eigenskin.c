@@ -941,7 +941,7 @@ static void check_faded_pairs(const pelt_eigen_pairs *before, pelt_eigen_pairs p
     assert_true(further > 0);
 }
 
-/* The last joint is never moved alone: it is tried by itself first, then every joint with the one above. */
+/* The last joint is never moved alone: it is tried alone first, then every joint with its parent. */
 static void pairs_are_those_that_brute_force_keeps(void **state) {
     (void)state;
     double angles[64][JOINTS] = {0};
@@ -1005,7 +1005,7 @@ static void one_known_shape_per_joint_is_recovered(void **state) {
     character_free(bundle);
 }
 
-/* With as many vectors as there are examples nothing is left of the changes of normals but what supports leave out. */
+/* With as many vectors as examples, nothing remains of the normal changes except what supports leave out. */
 static void normals_of_the_examples_are_recovered_in_bases_of_their_own(void **state) {
     (void)state;
     double angles[64][JOINTS], *d = calloc(6 * VERTICES, sizeof *d), peak = 0, worst = 0;
@@ -1037,7 +1037,7 @@ static void normals_of_the_examples_are_recovered_in_bases_of_their_own(void **s
     free(d), free(locals);
 }
 
-/* Angles between normals of the skin and of the true surface, which the fit has not seen in this pose. */
+/* Angles between the normals of the skin and of the true surface, in a pose the fit has not seen. */
 static void normals_of_unseen_poses_are_better_than_those_of_the_blend(void **state) {
     (void)state;
     double angles[64][JOINTS], unseen[1][JOINTS] = {{0, 50, -30, 50}}, degrees[2];
@@ -1097,7 +1097,7 @@ static double unseen_error(pelt_fit_options options, corrected_truth *truth) {
     return sum / 40;
 }
 
-/* Every joint, and every pair with the one above, has the coefficients that it tells of. */
+/* Every joint, and every pair of a joint with its parent, has the coefficients it reports. */
 static void figures_list_joints_and_pairs(void **state) {
     (void)state;
     double angles[128][JOINTS];
@@ -1160,13 +1160,13 @@ static void one_thread_and_two_give_the_same_bytes(void **state) {
 
 enum { STEPS = 12 }; /* of 20 degrees: -20 to 200 */
 
-/* Grows with the angle, which goes on past half a turn. */
+/* Grows with the angle, past half a turn. */
 static void a_wheel(const pelt_bundle *bundle, const double *angles, double *d) {
     for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++)
         d[3 * v] = 0.1 * angles[1] / 90 + 0.02 * sin(angles[1] / 40);
 }
 
-/* The fit of a wheel's turns, with the width of 0.9; a second joint turns the usual way. */
+/* The fit of a wheel's rotation, with a width of 0.9; a second joint rotates the usual way. */
 static pelt_bytes *wheel_skin(pelt_bundle *bundle, pelt_skin *skin) {
     double angles[STEPS + 1][JOINTS] = {{0}};
     for (int e = 0; e < STEPS; e++) angles[e][1] = 20 * e - 20;
@@ -1183,7 +1183,7 @@ static pelt_bytes *wheel_skin(pelt_bundle *bundle, pelt_skin *skin) {
     return bytes;
 }
 
-/* How far the skin moves vertex 0, which the first joint carries, in the pose where the wheel has turned so far. */
+/* How far the skin moves vertex 0, which the first joint carries, in the pose where the wheel has this angle. */
 static double wheel_displacement(const pelt_bundle *bundle, const pelt_skin *skin, double degrees) {
     pelt_transform locals[JOINTS];
     float positions[3 * VERTICES + 3 * PELT_BLOCK];
@@ -1197,9 +1197,9 @@ static double wheel_displacement(const pelt_bundle *bundle, const pelt_skin *ski
     return positions[3 * (size_t)skin->vertex_slots[0]] - bundle->mesh.positions[0];
 }
 
-/* "For revolute joints, we can easily compute the distance, r, by comparing the joint angles directly": the displacement
-   is sum_q lambda_q exp(-|angle - angle_q| / r0) in double, also past half a turn, where rotations come back from the
-   other side. On every instruction set; and it jumps nowhere on a whole turn. */
+/* "For revolute joints, we can easily compute the distance, r, by comparing the joint angles directly": the
+   displacement is sum_q lambda_q exp(-|angle - angle_q| / r0) in double, also past half a turn, where rotations wrap
+   around. On every instruction set; and it is continuous over a whole turn. */
 static void angles_of_a_hinge_go_on_past_half_a_turn(void **state) {
     (void)state;
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
@@ -1232,8 +1232,8 @@ static void angles_of_a_hinge_go_on_past_half_a_turn(void **state) {
 
 /* -- Memory as the paper counts it ------------------------------------------------------------------------------------ */
 
-/* The preset keeps its limits, and the figures are those of the skin itself: 5 tuples of a vertex and its displacements;
-   4 registers, 3 for each joint, one for four coordinates. */
+/* The preset keeps its limits, and the figures are those of the skin: 5 tuples per vertex and its displacements; 4
+   registers, 3 per joint, one for four coordinates. */
 static void the_preset_fits_into_a_vertex_program(void **state) {
     (void)state;
     double angles[64][JOINTS];
@@ -1280,7 +1280,7 @@ static void a_study_shows_support_shape_and_error_of_each_joint(void **state) {
     pelt_fit_options options = {.method = PELT_METHOD_EIGEN, .threads = 1, .eigen.threshold = 0.04};
     for (int a = -60; a <= 60; a += 20) sum += a * a / 8100.0;
     for (size_t most = 0; most <= 2; most += 2) {
-        double fade = most ? 0.5 : 0; /* by default; and with supports that end at once */
+        double fade = most ? 0.5 : 0; /* by default; and with supports that end abruptly */
         options.eigen.fade = most ? 0 : -1;
         pelt_eigen_study *study =
             pelt_study_joints(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, most, &error);
@@ -1345,7 +1345,7 @@ static void examples_that_never_move_one_joint_alone_are_refused_with_advice(voi
 
 /* -- Real characters ----------------------------------------------------------------------------------------------- */
 
-/* The paper's figure 7, on its data made again: thumb CMC, all 12 training poses, 1 to 5 eigendisplacements. */
+/* The paper's figure 7, on regenerated data: thumb CMC, all 12 training poses, 1 to 5 eigendisplacements. */
 static void figure_seven_of_the_paper(void **state) {
     (void)state;
     static const double wanted[] = {0.625, 0.153, 0.087, 0.045, 0.039}, at_10[] = {0.166, 0.140, 0.109, 0.053, 0.040};

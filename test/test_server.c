@@ -1,5 +1,5 @@
-/* test_server.c: the server of `pelt view`: what it sends is the resource, and nobody else gets anything. Requests are written
-   by hand, byte by byte, so that the wrong ones can be. */
+/* test_server.c: the server of `pelt view`: it sends the resources, and only to those allowed. Requests are handmade,
+   byte by byte, so that they can be malformed. */
 
 #include "io/tree.h"
 #include "test/viewed.h"
@@ -53,7 +53,7 @@ static void say(int line, const char *bytes, size_t size) {
     }
 }
 
-/* All that comes until the other side closes; the status. */
+/* Receives everything until the other side closes; returns the status. */
 static int listen_to(int line) {
     answer_size = 0;
     for (ssize_t got; answer_size + 1 < sizeof answer &&
@@ -100,7 +100,7 @@ static json_t *answered(void) {
     return object;
 }
 
-/* Every failure is a sentence. */
+/* Every failure has a message. */
 static void assert_sentence(void) {
     json_t *object = answered();
     assert_true(strlen(json_string_value(json_object_get(json_object_get(object, "error"), "text"))) > 10);
@@ -139,7 +139,7 @@ static void others_are_refused(void **state) {
     const char *key = pelt_server_key(server);
     unsigned port = pelt_server_port(server);
     (void)state;
-    /* Without the key, with another, with one that is nearly right. */
+    /* Without the key, with a wrong one, with an almost correct one. */
     assert_int_equal(request("GET /data/show.json HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n\r\n", port),
                      403);
     assert_sentence();
@@ -157,7 +157,7 @@ static void others_are_refused(void **state) {
     assert_int_equal(
         request("GET /data/show.json?key=%s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n\r\n", key, port),
         403);
-    /* By another name: a page elsewhere whose name now leads here. Also for the page itself. */
+    /* Under another name: a foreign page whose name now resolves to this machine. Also for the page itself. */
     static const char *const hosts[] = {"evil.example",
                                         "evil.example:%u",
                                         "127.0.0.1",
@@ -266,7 +266,7 @@ static void too_much_is_refused(void **state) {
                      "application/octet-stream\r\nContent-Length: 999999999999\r\n\r\n",
                      good());
     assert_int_equal(status, 413);
-    /* What is no JSON, or another, is a sentence; a page elsewhere can send forms without asking, so they are refused. */
+    /* Invalid or wrong JSON gets a message; foreign pages can send forms without asking, so these are refused. */
     static const char *const bodies[] = {"",
                                          "{",
                                          "[]",
@@ -303,7 +303,8 @@ static void too_much_is_refused(void **state) {
     assert_int_equal(ask("GET", "/data/show.json"), 200);
 }
 
-/* Clients that ask by halves, do not ask at all, or do not listen: others are served meanwhile, and they are cut off. */
+/* Clients that send half a request, none at all, or do not read the answer: others are served meanwhile, and they are
+   cut off. */
 static void slow_clients_hold_nothing(void **state) {
     enum { SLOW = 100 };
     int lines[SLOW];
@@ -318,7 +319,7 @@ static void slow_clients_hold_nothing(void **state) {
         if (i % 4 == 2) say(lines[i], "POST /api/fit HTTP/1.1\r\n", 24);
     }
     for (int i = 0; i < 5; i++) assert_int_equal(ask("GET", "/data/c0/mesh.bin"), 200);
-    /* One that sends a letter now and then is cut off all the same. */
+    /* One that sends a byte now and then is cut off too. */
     bool cut = false;
     for (int i = 0; i < 60 && !cut; i++) {
         char letter;
@@ -335,7 +336,7 @@ static void slow_clients_hold_nothing(void **state) {
     }
 }
 
-/* Far more answers than the system keeps for a connection, none of which is taken. */
+/* Far more answers than the system buffers for a connection, none of them read. */
 static void who_stops_reading_is_cut_off(void **state) {
     enum { REQUESTS = 2000 };
     static char many[REQUESTS * 200], taken[1 << 16];
@@ -403,7 +404,7 @@ static int start_job(const char *words) {
     return number;
 }
 
-/* The page shows how far a job is: as far as the fit has told. */
+/* The page shows the progress of a job, as reported by the fit. */
 static void wait_for_share(int number) {
     struct timespec pause = {0, 5000000};
     char url[40];
@@ -457,7 +458,7 @@ static void fits_end_fail_and_are_cancelled(void **state) {
         snprintf(known, sizeof known, "/api/job/%d", number - 60);
     assert_int_equal(ask("GET", forgotten), 404);
     assert_int_equal(ask("GET", known), 200);
-    /* One that runs, and all that wait behind it; more are refused. */
+    /* One that runs, and all those queued behind it; more are refused. */
     int numbers[12], refused = 0;
     for (int i = 0; i < 12; i++) refused += !(numbers[i] = start_job("[\"endless\"]"));
     assert_true(refused > 0 && refused < 12 && numbers[0]);
@@ -521,7 +522,7 @@ static void a_dropped_bundle_becomes_a_character(void **state) {
     assert_int_equal(pelt_view_character_count(view), 2);
     assert_int_equal(ask("GET", "/data/c1/clip0/truth/0.bin"), 200);
     assert_memory_equal(body(), sample->clips[0]->positions, 3 * sizeof(float) * sample->mesh.vertex_count);
-    /* A broken one: the library's sentence, with the file's own name. */
+    /* A broken file: the library's message, with the file's own name. */
     assert_int_equal(send_file("broken.glb", "&open=1", mesh.bytes, mesh.size / 2), 422);
     assert_non_null(strstr(body(), "\"broken.glb: "));
     assert_int_equal(send_file("nothing.txt", "&open=1", "x", 1), 422);
@@ -531,7 +532,7 @@ static void a_dropped_bundle_becomes_a_character(void **state) {
 
 /* -- The program ------------------------------------------------------------------------------------------------- */
 
-/* The same words as on the command line, and a clean end. */
+/* The same arguments as on the command line, and a clean exit. */
 static void the_program_serves_fits_and_ends(void **state) {
     const char *program = getenv("PELT_PROGRAM");
     int out[2], status;

@@ -1,5 +1,5 @@
-/* test_verbs.c: options and verbs of the program that few people use, on small data: what they do is held against the files
-   that they write, and what is wrong with them against what they say. */
+/* test_verbs.c: rarely used options and commands of the program, on small data: checked against the files they write,
+   and mistakes against the messages. */
 
 #include "io/io.h"
 #include "test/program.h"
@@ -22,7 +22,7 @@ static void write_bytes(const char *name, const void *bytes, size_t size) {
 
 static void write_text(const char *name, const char *text) { write_bytes(name, text, strlen(text)); }
 
-/* With an exit code, or with any (ANY) where it is not clear whether words or files are wrong. */
+/* With an exit code, or with any (ANY) if it is unclear whether arguments or files are wrong. */
 enum { ANY = -1 };
 static void refused(int code, const char *word, const char *format, ...) {
     char words[1000];
@@ -35,7 +35,7 @@ static void refused(int code, const char *word, const char *format, ...) {
         fail_msg("pelt %s: %d, %s", words, got, program_errors);
 }
 
-/* Positions that eval writes. */
+/* Positions written by eval. */
 static pelt_cache evaluated(pelt_arena *arena, const char *skin, const char *clip) {
     pelt_cache cache;
     pelt_error error;
@@ -57,7 +57,7 @@ static int make_skins(void **state) {
 
 /* -- Options of fits ----------------------------------------------------------------------------------------------- */
 
-/* What is locked moves as the file's weights move it; the rest does not. */
+/* Locked vertices move as with the file's weights; the others do not. */
 static void locked_vertices_keep_the_weights_of_the_file(void **state) {
     (void)state;
     write_text("lock.txt", "# held\n0\n\n3 \n7\r\n20");
@@ -87,7 +87,7 @@ static void locked_vertices_keep_the_weights_of_the_file(void **state) {
     refused(ANY, "nowhere.txt", words, "nowhere.txt");
 }
 
-/* The arm with its normals as colours, so that vertices are blue that face z. */
+/* The arm with its normals as colours, so that vertices facing z are blue. */
 static void paint_arm(void) {
     static char text[1 << 20], painted[1 << 20];
     if (pelt("export ssd.pelt arm.glb -o painted.gltf --quiet")) fail_msg("%s", program_errors);
@@ -215,7 +215,7 @@ static void info_finds_the_number_that_is_not_finite(void **state) {
     refused(1, "torn.csv", "info torn.csv");
 }
 
-/* One frame does not move: what would be a number that is none is null, and the object is whole. */
+/* One frame does not move: what would be NaN is null, and the object is complete. */
 static void numbers_that_there_are_not_are_null(void **state) {
     (void)state;
     if (pelt("sample arm --vertices 100 --frames 1 -o still --quiet") ||
@@ -274,7 +274,7 @@ static void exports_that_cannot_be_are_refused(void **state) {
 
 /* -- Pictures ------------------------------------------------------------------------------------------------------ */
 
-/* Of a picture's left and right half: pixels that are not white, those of hot colours, and those at its edge. */
+/* In the left and right half of a picture: pixels that are not white, those of hot colours, and those at its edge. */
 typedef struct drawn {
     uint32_t width, height;
     size_t pixels[2], hot[2], edge;
@@ -304,7 +304,7 @@ static void render_draws_truth_and_skin_side_by_side(void **state) {
     (void)state;
     if (pelt("render ssd.pelt arm.glb --clip test --beside --size 128 -o frames --turn 180"))
         fail_msg("%s", program_errors);
-    for (int frame = 0; frame < 10; frame += 3) { /* the camera holds all of it, wherever it has gone */
+    for (int frame = 0; frame < 10; frame += 3) { /* the camera keeps all of it in view, wherever it has moved */
         char name[40];
         snprintf(name, sizeof name, "frames/frame_%04d.png", frame);
         drawn d = look_at(name);
@@ -431,7 +431,8 @@ static void words_after_two_dashes_are_files(void **state) {
     assert_int_equal(pelt("%s", many), 2);
 }
 
-/* The tour itself is long; that it is made of commands that can be typed, and ends at the first that fails, is short. */
+/* The tour itself is long; checking that it consists of commands that can be typed, and stops at the first failure, is
+   quick. */
 static void the_tour_stops_where_a_command_fails(void **state) {
     (void)state;
     refused(2, "space", "demo -o 'a b'");

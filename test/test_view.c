@@ -1,4 +1,4 @@
-/* test_view.c: what `pelt view` shows is what the library says, and what it exports is what it shows. */
+/* test_view.c: `pelt view` shows what the library computes, and exports what it shows. */
 
 #include "io/tree.h"
 #include "model/facts.h"
@@ -100,7 +100,7 @@ static void errors_are_those_of_a_measure(void **state) {
     assert_int_equal(json_integer_value(json_array_get(json_object_get(errors, "worst_vertex"), m->worst_frame)),
                      m->worst_vertex);
     json_decref(errors);
-    /* What the skin knows of itself is not measured again. */
+    /* Known figures of a skin are not measured again. */
     json_t *figures = get_json(view, "data/c0/skin0/figures.json");
     assert_string_equal(json_string_value(json_object_get(figures, "on")), "training");
     assert_near(json_number_value(json_object_get(figures, "rms")), skin.facts->train.rms, 1e-9);
@@ -110,13 +110,13 @@ static void errors_are_those_of_a_measure(void **state) {
     pelt_measure_free(m), pelt_bundle_free(bundle), pelt_bytes_free(bytes);
 }
 
-/* A skin of an older pelt: what it does not know is null, or measured. */
+/* A skin of an older pelt: unknown facts are null, or measured. */
 static void a_skin_without_facts_is_shown_all_the_same(void **state) {
     (void)state;
     char path[300];
     pelt_error error;
     pelt_skin skin;
-    pelt_bytes *bytes = pelt_skin_read(eigen_path, &skin, &error); /* opened before: it still knows */
+    pelt_bytes *bytes = pelt_skin_read(eigen_path, &skin, &error); /* opened earlier: it still has them */
     hide_section(bytes->bytes, "FACT");
     snprintf(path, sizeof path, "%s/old.pelt", test_folder());
     assert_int_equal(pelt_bytes_write(bytes, path, &error), PELT_OK);
@@ -151,7 +151,7 @@ static void a_skin_without_facts_is_shown_all_the_same(void **state) {
     pelt_bundle_free(bundle), pelt_bytes_free(bytes), pelt_view_free(old);
 }
 
-/* S(v0 + sum a_k u_k), with displacements as they are shown, is what the run time makes of every pose. */
+/* S(v0 + sum a_k u_k), with the displacements shown, equals the run time's output in every pose. */
 static void displacements_make_up_the_skin(void **state) {
     (void)state;
     pelt_error error;
@@ -207,7 +207,7 @@ static void displacements_make_up_the_skin(void **state) {
     pelt_player_free(player), pelt_arena_free(arena), pelt_bundle_free(bundle), pelt_bytes_free(bytes);
 }
 
-/* Names are compared, and never lead anywhere. */
+/* Names are looked up, and never become paths. */
 static void no_other_names_are_known(void **state) {
     static const char *const names[] = {"",
                                         "data",
@@ -281,7 +281,8 @@ static void more_characters_than_there_is_room_for_are_refused(void **state) {
 static const char PNG[] =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 
-/* Two triangles of two materials in one file, as text; texture coordinates are turned by a quarter and moved. */
+/* Two triangles with two materials in one file, as text; texture coordinates are rotated by a quarter turn and
+   moved. */
 static void surfaces_are_the_files_own(void **state) {
     char path[300], base64[2000];
     float numbers[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, /* uv: */ 0.25f, 0.5f, 1, 0, 0, 1};
@@ -384,7 +385,7 @@ static void an_export_is_what_is_served(void **state) {
     (void)state;
     exported = open_box(false);
     snprintf(site, sizeof site, "%s/site", test_folder());
-    /* Stopped half way, nothing is left. */
+    /* Stopped halfway, nothing is left. */
     pelt_progress stop = {stop_at_once, NULL}, go = {0};
     assert_int_equal(pelt_view_export(exported, site, &stop, NULL, &error), PELT_ERROR_CANCELLED);
     assert_int_equal(entries(test_folder()), before);
@@ -399,13 +400,13 @@ static void an_export_is_what_is_served(void **state) {
     json_t *show = get_json(exported, "data/show.json");
     assert_true(json_is_false(json_object_get(show, "server")));
     json_decref(show);
-    /* What is there is not written over. */
+    /* Existing files are not overwritten. */
     assert_int_equal(pelt_view_export(exported, site, &go, NULL, &error), PELT_ERROR_FILE);
     pelt_folder_remove(site);
     pelt_view_free(exported);
 }
 
-/* What an export that was killed has left goes with the next one; a folder of like name that is not pelt's stays. */
+/* The next export removes what a killed one left; a folder with a similar name that is not pelt's stays. */
 static void a_killed_export_leaves_nothing_for_long(void **state) {
     (void)state;
     char target[300], other[400];
@@ -485,7 +486,7 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     for (size_t i = 0; i < count; i++) different += fabs(direct[i] - truth[i]) > 1e-5 * (1 + fabs(truth[i]));
     assert_true(different <= count / 400);
     assert_true(rays > 0 && rays < v->point_count);
-    /* The picture, against the one that `pelt relight run` writes: the same but for one white. */
+    /* The picture, against the one written by `pelt relight run`: the same except for the white point. */
     pelt_relight_place place = {.samples = 64, .seed = 5, .threads = 1};
     pelt_relight_shot shot = {.light = light, .key_samples = 64, .seed = 5, .threads = 1, .no_fallback = true};
     pelt_relight_result result;
@@ -562,7 +563,7 @@ static pelt_result read_clip(void *user, uint32_t first, uint32_t count, float *
     return PELT_OK;
 }
 
-/* Key points trained on one clip: what they say of another, and how far off that is. */
+/* Key points trained on one clip: their reconstruction of another, and its error. */
 static void key_points_are_judged_against_the_truth(void **state) {
     char path[300];
     pelt_error error;

@@ -1,5 +1,5 @@
-/* test_view_many.c: several characters in one view, one of them a skin alone, one with controls, one with pictures: each is
-   shown by its own numbers, and everything that is named can be had. */
+/* test_view_many.c: several characters in one view, one of them a skin alone, one with controls, one with pictures:
+   each is shown with its own numbers, and everything that is named can be fetched. */
 
 #include "model/facts.h"
 #include "model/targets.h"
@@ -207,7 +207,8 @@ static void what_a_skin_knows_of_itself_is_told(void **state) {
     json_decref(show);
 }
 
-/* A support shows the largest of its displacements at each vertex, each as large as its singular value, over the most. */
+/* A support shows the largest of its displacements at each vertex, scaled by its singular value, relative to the
+   maximum. */
 static void check_support(int c, int s, uint32_t index, const json_t *support) {
     uint32_t n = known[c][s].vertex_count;
     float *most = calloc(n, sizeof *most), largest = 0;

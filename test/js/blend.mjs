@@ -29,7 +29,7 @@ function bytesOf(path) {
 
 const load = (path) => new GLTFLoader().parseAsync(bytesOf(path), "");
 
-// The largest distance between the scene as it stands and the positions of a frame.
+// The largest distance between the current scene and the positions of a frame.
 function worstDistance(meshes, positions) {
   const point = new Vector3();
   let vertex = 0;
@@ -41,14 +41,14 @@ function worstDistance(meshes, positions) {
       const y = point.y - positions[3 * vertex + 1];
       const z = point.z - positions[3 * vertex + 2];
       const distance = Math.sqrt(x * x + y * y + z * z);
-      if (!(distance <= worst)) worst = distance; // NaN is worst of all
+      if (!(distance <= worst)) worst = distance; // NaN counts as the largest
     }
   }
   return worst;
 }
 
-// What the vertex shader of three.js makes of the normal of vertex i: morphed, skinned as a direction, turned with the
-// mesh, and of unit length.
+// The normal of vertex i as three.js's vertex shader computes it: morphed, skinned as a direction, rotated with the
+// mesh, and normalised.
 function worldNormal(mesh, i, out) {
   const { normal, skinIndex, skinWeight } = mesh.geometry.attributes;
   const morphs = mesh.geometry.morphAttributes.normal ?? [];
@@ -70,7 +70,7 @@ function worldNormal(mesh, i, out) {
   return out.applyNormalMatrix(new Matrix3().getNormalMatrix(mesh.matrixWorld)).normalize();
 }
 
-// The largest angle in degrees between the normals of the scene as it stands and those of a frame.
+// The largest angle in degrees between the normals of the current scene and those of a frame.
 function worstAngle(meshes, normals) {
   const ours = new Vector3();
   const theirs = new Vector3();
@@ -91,7 +91,7 @@ function play(gltf, clip, time) {
   const action = mixer.clipAction(clip).play();
   action.time = time;
   mixer.update(0);
-  return () => mixer.stopAllAction(); // puts the scene back to rest
+  return () => mixer.stopAllAction(); // resets the scene to rest
 }
 
 // Compares one file with the dump; true when they agree.

@@ -12,7 +12,7 @@ const page = (script) => `<!doctype html><title>${script}</title><script type="i
   "pelt-wasm": "/web/pelt-wasm/dist/index.js"}}
 </script><script type="module" src="/code/${script}"></script>`;
 
-// /file/N is one of the files, /code/PATH is a script beside this one, /web/PATH is in the folder web.
+// /file/N is one of the files, /code/PATH is a script next to this one, /web/PATH is in the folder web.
 function serve(script, files) {
   const server = createServer((request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url, "http://localhost").pathname));
@@ -28,9 +28,9 @@ function serve(script, files) {
   return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
 }
 
-// Runs a script of this folder, which sets globalThis.ready when it can be called. Returns call(name, ...arguments), which
-// is what globalThis[name] gives there, or { problem } when it fails or the page complains; and close(). CHROMIUM is the
-// browser, `flags` are more words for it.
+// Runs a script of this folder, which sets globalThis.ready when it can be called. Returns call(name, ...arguments),
+// which calls globalThis[name] there, or { problem } when it fails or the page complains; and close(). CHROMIUM is the
+// browser, `flags` are additional arguments for it.
 export async function openBrowser(script, files, flags = []) {
   const server = await serve(script, files);
   const browser = await chromium.launch({

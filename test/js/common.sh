@@ -1,5 +1,5 @@
-# What both tests begin with: DUMP is dump_blend, FOLDER a folder for files, SMALL the seeds of the fuzzer, which are good
-# files with something odd in each, DATA the real characters (perhaps absent).
+# Shared by both tests: DUMP is dump_blend, FOLDER a folder for files, SMALL the seeds of the fuzzer, which are valid
+# files with something odd in each, DATA the real characters (may be absent).
 
 skip() { echo "skipped: $1"; exit 77; }
 

@@ -1,5 +1,5 @@
-// dump.mjs: what programs that compare their vertices with pelt's share. A dump is made by test/dump_blend.c, which says
-// what is in it, or by test/dump_skin.c.
+// dump.mjs: shared by programs that compare their vertices with pelt's. A dump is written by test/dump_blend.c, which
+// documents the format, or by test/dump_skin.c.
 
 // From an ArrayBuffer.
 export function readDump(bytes) {

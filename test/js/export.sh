@@ -1,5 +1,5 @@
-# export.sh DUMP_SKIN PELT: the Khronos validator must find nothing wrong with what `pelt export` writes, and three.js must
-# move it as `pelt eval` does, driven joints and all.
+# export.sh DUMP_SKIN PELT: the Khronos validator must find nothing wrong with the output of `pelt export`, and three.js
+# must move it like `pelt eval` does, including driven joints.
 
 . "$(dirname "$0")/common.sh"
 PELT=$2

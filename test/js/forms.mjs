@@ -1,4 +1,4 @@
-// forms.mjs: reads what test/dump_forms.c writes, which says what is in it.
+// forms.mjs: reads the output of test/dump_forms.c, which documents the format.
 
 // From an ArrayBuffer: { name, file, vertices, joints, controls, hasTangents, diagonal, poses }[].
 export function readForms(bytes) {
@@ -26,7 +26,7 @@ export function readForms(bytes) {
   return forms;
 }
 
-// A pose of a skin as the file has it.
+// Sets a pose of a skin from the file.
 export function posed(skin, { locals, controls }) {
   const pose = skin.createPose();
   pose.locals.set(locals);
@@ -35,7 +35,7 @@ export function posed(skin, { locals, controls }) {
   return pose;
 }
 
-// The largest difference; infinite where a number is none.
+// The largest difference; infinite if any value is NaN.
 export function largestGap(a, b) {
   let worst = a.length === b.length ? 0 : Infinity;
   for (let i = 0; i < a.length; i++) {
@@ -45,8 +45,8 @@ export function largestGap(a, b) {
   return worst;
 }
 
-// A sentence on what is too far from what the processor makes, or null. Where changes of normals are sums of large terms
-// that cancel, its own instruction sets are apart by more than rounding.
+// A message about what is too far from the processor's results, or null. Where changes of normals are sums of large
+// terms that cancel, its own instruction sets differ by more than rounding.
 export function difference(form, pose, { positions, normals }, limit) {
   const p = largestGap(positions, pose.positions) / form.diagonal, n = normals ? largestGap(normals, pose.normals) : 0;
   if (p <= limit && n <= Math.max(2e-6, 2 * pose.normalGap)) return null;

@@ -1,4 +1,4 @@
-# gltf_validator.sh DUMP_BLEND: the Khronos validator must find no error and no warning in what pelt writes.
+# gltf_validator.sh DUMP_BLEND: the Khronos validator must find no errors or warnings in files written by pelt.
 
 . "$(dirname "$0")/common.sh"
 

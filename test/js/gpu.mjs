@@ -1,4 +1,4 @@
-// gpu.mjs FORMS.bin: skins in WebGPU, WebGL 2 and three.js give what the run time gives.
+// gpu.mjs FORMS.bin: skins in WebGPU, WebGL 2 and three.js match the run time.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";

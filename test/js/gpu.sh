@@ -1,4 +1,4 @@
-# gpu.sh FORMS.bin: skins in WebGPU and WebGL 2, in a browser, give what the run time gives.
+# gpu.sh FORMS.bin: skins in WebGPU and WebGL 2, in a browser, match the run time.
 
 . "$(dirname "$0")/web.sh"
 test -d "$HERE/node_modules/playwright-core" || skip "run 'npm ci' in test/js first"

@@ -33,7 +33,7 @@ async function compare(make, chosen = forms) {
   return wrong.filter(Boolean).concat(complaints.splice(0));
 }
 
-// Of forms whose shaders differ in numbers alone, the last.
+// Of forms whose shaders differ only in constants, the last.
 function fewForms() {
   const kinds = new Map();
   for (const form of forms) {
@@ -49,7 +49,7 @@ globalThis.hasWebGPU = () => Boolean(device);
 globalThis.webgpu = () => compare((skin) => createWebGPU(skin, device));
 globalThis.webgl2 = () => compare((skin) => createWebGL2(skin, context), fewForms());
 
-// Several characters at once, of which the last does not scale.
+// Several characters at once; the last does not scale.
 globalThis.crowd = async () => {
   const form = formOf("basis, scaled"), skin = pelt.open(form.file);
   const player = await createWebGPU(skin, device, { characters: form.poses.length });
@@ -65,7 +65,7 @@ globalThis.crowd = async () => {
   return wrong.filter(Boolean).concat(complaints.splice(0));
 };
 
-// The state of a context is what it was, so that other programs' drawing goes on.
+// The context's state is restored, so that other programs' drawing continues.
 globalThis.state = () => {
   const gl = context, skin = pelt.open(formOf("blend").file), pose = skin.createPose();
   const buffer = gl.createBuffer(), texture = gl.createTexture(), array = gl.createVertexArray();
@@ -92,7 +92,7 @@ globalThis.state = () => {
   return wrong;
 };
 
-// Sentences of what is refused.
+// The messages of refusals.
 async function sentence(call) {
   try {
     await call();
@@ -130,7 +130,7 @@ globalThis.refusals = async () => {
   return out;
 };
 
-// three.js: every vertex as a point of its own pixel, whose colour is where it is.
+// three.js: every vertex as a point in its own pixel, whose colour is its position.
 const POINTS = `attribute float pelt_slot; attribute vec2 pixel; out vec3 where; uniform bool of_normals;
 void main() {
     vec3 p, n;
@@ -174,7 +174,7 @@ globalThis.three = () => {
   return wrong.filter(Boolean);
 };
 
-// A picture by one of three's own materials that the skin moves, beside one of a geometry that pose.deform moved.
+// A picture by one of three's own materials with a skin, next to one of a geometry deformed by pose.deform.
 globalThis.materials = () => {
   const form = formOf("arm with a seam, kernel") , skin = pelt.open(form.file), truth = form.poses[1], pose = posed(skin, truth);
   const drawn = createThree(THREE, skin), side = 128, picture = (mesh) => {
@@ -211,7 +211,7 @@ globalThis.materials = () => {
   return { lit: byWasm.filter((value) => value > 0 && value < 255).length, gap: different(byShader, byWasm), atRest: different(atRest, byWasm) };
 };
 
-// Milliseconds of a frame: pose, deform, and reading back what a device made.
+// Milliseconds per frame: pose, deform, and reading back a device's result.
 globalThis.times = async () => {
   const form = forms.reduce((a, b) => (b.vertices > a.vertices ? b : a)), skin = pelt.open(form.file);
   const pose = posed(skin, form.poses[0]), out = { positions: new Float32Array(3 * form.vertices), normals: new Float32Array(3 * form.vertices) };

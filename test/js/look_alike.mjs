@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { openBrowser } from "./browser.mjs";
 
-const MOST_OFF = 2; // of 255: the same numbers, stored otherwise, may round otherwise
+const MOST_OFF = 2; // of 255: the same numbers, stored differently, may round differently
 
 const files = process.argv.slice(2);
 const browser = await openBrowser("look_alike_page.mjs", files);

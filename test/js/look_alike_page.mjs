@@ -18,7 +18,7 @@ function stage(object) {
   return scene;
 }
 
-// Looks at a box from the front, a little from above and the side.
+// Looks at a box from the front, slightly from above and the side.
 function cameraFor(box) {
   const size = box.getSize(new Vector3()).length();
   const camera = new PerspectiveCamera(40, 1, size / 100, 10 * size);

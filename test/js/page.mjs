@@ -64,12 +64,12 @@ async function openPage(browser, url, size) {
   return { page, complaints };
 }
 
-// What the tests ask of the page: nothing here changes what it shows.
+// What the tests ask the page: nothing here changes what it shows.
 function helpers() {
   const app = globalThis.peltApp;
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
   globalThis.look = {
-    // Until what was asked for is drawn.
+    // Waits until what was requested is drawn.
     async settled() {
       for (let i = 0; i < 400; i++) {
         await frame();
@@ -91,7 +91,7 @@ function helpers() {
       if (ratio !== usual) renderer.setPixelRatio(usual);
       return Array.from(out);
     },
-    // Pictures stay here, because a million numbers are slow to send: a picture is its number.
+    // Pictures stay here, because a million numbers are slow to send: a picture is identified by its number.
     kept: [],
     picture(...box) {
       this.kept.push(Uint8Array.from(this.pixels(...box)));
@@ -124,7 +124,7 @@ function helpers() {
       }
       return { blue, orange };
     },
-    // Floats as text, which is quick to send.
+    // Floats as text, which is fast to send.
     floats(array) {
       const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
       let text = "";
@@ -143,7 +143,7 @@ function helpers() {
       const stage = app.stage.element.getBoundingClientRect();
       return [Math.round(box.left - stage.left), Math.round(box.top - stage.top), Math.floor(box.width), Math.floor(box.height)];
     },
-    // The vertex that is nearest to the camera of those that face it and have another error than their neighbours' surface:
+    // The vertex closest to the camera among those that face it and whose error differs from the surface around it:
     // where a pixel can be read off.
     frontVertex(wanted) {
       const { positions, normals, camera } = app.stage;
@@ -181,7 +181,7 @@ const picture = (page, box) => page.evaluate((at) => globalThis.look.picture(...
 const different = (page, ...values) => page.evaluate((list) => globalThis.look.different(...list), values);
 const covered = (page, a) => page.evaluate((kept) => globalThis.look.covered(kept), a);
 const inks = (page, a) => page.evaluate((kept) => globalThis.look.inks(kept), a);
-// The model's positions or the truth, as they are drawn.
+// The model's positions or the truth, as drawn.
 const drawn = async (page, which) => {
   const bytes = Buffer.from(await page.evaluate((name) => globalThis.look.floats(globalThis.peltApp.stage[name]), which), "base64");
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
@@ -232,8 +232,7 @@ async function firstPicture(page, url) {
   return busyFor;
 }
 
-// Time of the page's own thread, by the processor's clock: that of the wall says nothing on a busy machine, and what draws
-// here is software.
+// CPU time of the page's thread: wall time means nothing on a busy machine, and rendering is in software here.
 async function frameTimes(page, busy) {
   const FRAMES = 16;
   await set(page, { layout: "model" });
@@ -256,7 +255,7 @@ async function frameTimes(page, busy) {
   check("a display's rate can be kept", deform < 16 && frame < 50, `${deform} ${frame}`);
 }
 
-// Positions in the page are the native run time's, and the truth is the bundle's.
+// Positions in the page are those of the native run time, and the truth is the bundle's.
 async function positions(page, bundle, skin, subject, row) {
   await openSubject(page, subject);
   await set(page, { skin: row });
@@ -278,7 +277,7 @@ async function positions(page, bundle, skin, subject, row) {
   check("the truth is the bundle's", wrong === 0, wrong);
 }
 
-// What the page draws follows from what it says: each view by its pixels.
+// What the page draws matches what it says: each view by its pixels.
 async function views(page) {
   await set(page, { skin: 0, layout: "side" });
   await press(page, "w");
@@ -329,7 +328,7 @@ async function views(page) {
   await shadings(page, box);
 }
 
-// A pixel of the difference is the colour of the legend for the distance at that place.
+// A pixel of the difference has the legend's colour for the distance there.
 async function heatMap(page) {
   const ramp = (share) => {
     const stops = ["#4d535d", "#715f92", "#b3619b", "#f16683", "#ff8464", "#ffb455", "#ffea7a"].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
@@ -360,7 +359,7 @@ async function heatMap(page) {
   await page.locator(".message .plain").first().click();
   await page.locator(".legend .tiny").click();
   check("the scale goes back to automatic", (await get(page)).scale === null);
-  // The middle of the skins' errors rules: one that is a thousand times worse changes nothing.
+  // The median of the skins' errors decides: one that is a thousand times worse changes nothing.
   const robust = await page.evaluate(async () => {
     const app = globalThis.peltApp;
     const { skins } = app.character();
@@ -373,7 +372,7 @@ async function heatMap(page) {
   check("the legend says the scale", Math.abs(Number(robust.top) - robust.scale) <= 1e-6 * robust.scale, robust.top);
 }
 
-// All panes have one camera: at the rest pose, where truth and model agree, they stay one picture however it is turned.
+// All panes share one camera: in the rest pose, where truth and model agree, they stay one picture in any orientation.
 async function cameras(page) {
   const before = await get(page);
   await set(page, { clip: 0, frame: 0 });
@@ -509,7 +508,7 @@ async function timelineTests(page) {
   await press(page, "[");
 }
 
-// WebGPU and WebGL 2 against wasm, by what the page says and by what is drawn.
+// WebGPU and WebGL 2 against wasm, by the page's texts and by what is drawn.
 async function paths(page) {
   await set(page, { skin: 1 });
   await press(page, "w");
@@ -630,7 +629,7 @@ async function sizes(page) {
   }
 }
 
-// Seconds of processor that this program and all that it started have used.
+// CPU seconds used by this program and everything it started.
 function used() {
   const rows = execFileSync("ps", ["-eo", "pid=,ppid=,cputimes="], { encoding: "utf8" }).trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
   const mine = new Set([process.pid]);
@@ -670,7 +669,7 @@ async function staticSite(browser) {
   }
 }
 
-// Pictures of real characters, where these are at hand.
+// Pictures of real characters, if available.
 async function realCharacters(browser) {
   const data = process.env.PELT_DATA || join(HERE, "../../../shared/data");
   const body = join(data, "mhr_body/mhr_body.glb");

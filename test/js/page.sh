@@ -8,7 +8,7 @@ test -d "$HERE/node_modules/playwright-core" || skip "run 'npm ci' in test/js fi
 test -x "${CHROMIUM:-/usr/bin/chromium}" || skip "there is no ${CHROMIUM:-/usr/bin/chromium}"
 FOLDER=$(mktemp -d)
 trap 'rm -rf "$FOLDER"' EXIT
-# A pelt without its page, or with a placeholder, has nothing to test.
+# A pelt without its page, or with a placeholder, cannot be tested.
 "$1" sample box -o "$FOLDER/box" --quiet || exit 1
 "$1" view "$FOLDER/box/box.glb" --export "$FOLDER/site" --quiet 2>/dev/null && test -d "$FOLDER/site/assets" || skip "this pelt was built without its page"
 mkdir "$FOLDER/files"

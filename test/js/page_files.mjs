@@ -85,7 +85,7 @@ function glb(json, binary) {
   return Buffer.concat([word(0x46546c67, 2, 28 + padded.length + binary.length), word(padded.length, 0x4e4f534a), padded, word(binary.length, 0x004e4942), binary]);
 }
 
-// Writes them; returns the words for `pelt view`.
+// Writes them; returns the arguments for `pelt view`.
 export function makeFiles(pelt, folder) {
   const run = (...words) => execFileSync(pelt, [...words, "--quiet"], { cwd: folder });
   run("sample", "arm", "-o", "look", "--vertices", "2972", "--frames", "24");

@@ -8,7 +8,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-// Of the relit box: small, but large enough to look at where pictures are wanted.
+// Of the relit box: small, but large enough to look at when pictures are requested.
 const BOX = process.env.PICTURES ? ["--size", "160x160", "--lights", "6x5", "--keys", "120", "--basis", "16"] : ["--size", "32x32", "--lights", "4x3", "--keys", "40", "--basis", "8"];
 
 export function makeFiles(pelt, folder) {
@@ -29,7 +29,7 @@ export function makeFiles(pelt, folder) {
 
 // -- In the page ------------------------------------------------------------------------------------------------------
 
-// Helpers that the browser gets once: they ask the run time and the resources directly, past the panels.
+// Helpers installed in the browser once: they query the run time and the resources directly, bypassing the panels.
 export function helpers() {
   const app = globalThis.peltApp;
   const largest = (a, b) => {
@@ -37,7 +37,7 @@ export function helpers() {
     for (let i = 0; i < a.length; i++) most = Math.max(most, Math.abs(a[i] - b[i]));
     return most;
   };
-  // Positions that a skin of its own gives for ten numbers a joint.
+  // Positions of a separate skin for ten numbers per joint.
   const deform = async (locals, controls = []) => {
     const { character } = app.subject();
     const bytes = await app.data.bytes(character.skins[app.store.get().skin].file);
@@ -59,7 +59,7 @@ export function helpers() {
   globalThis.test = { largest, deform, rest, jointNumber };
 }
 
-// Until what was asked for is drawn.
+// Waits until what was requested is drawn.
 const settled = (page) => page.evaluate(async () => {
   const app = globalThis.peltApp;
   for (let i = 0; i < 400 && (i < 2 || app.busy || app.deforming); i++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 10)));
@@ -108,7 +108,7 @@ export async function pulling({ page, check, shoot }) {
   });
   check("a slider turns the joint as the run time does", turned.apart < 1e-6 * turned.size && turned.moved > 0.01 * turned.size, JSON.stringify(turned));
 
-  // What training reached, from its poses: all of these joints' rotations are about z.
+  // The training range, from its poses: all of these joints rotate about z.
   const most = await page.evaluate(async () => {
     const { test, peltApp: app } = globalThis;
     const { clips, joints } = app.subject().character;
@@ -129,7 +129,7 @@ export async function pulling({ page, check, shoot }) {
   await settled(page);
   check("what it showed is called so too", /within the range seen in training/.test(await page.locator("#panel-pull .verdict").textContent()));
 
-  // Arrow keys on the slider: a degree each.
+  // Arrow keys on the slider: one degree each.
   const before = Number(await page.locator("#panel-pull .exact").nth(2).inputValue());
   await page.locator("#panel-pull .range-row input[type=range]").nth(2).focus();
   await page.keyboard.press("ArrowRight");
@@ -142,7 +142,7 @@ export async function pulling({ page, check, shoot }) {
   await copying({ page, check });
 }
 
-// The outer ring of the handles turns about the line of sight. Its radius follows from TransformControls' own formula:
+// The outer ring of the handles rotates about the line of sight. Its radius follows from TransformControls' formula:
 // 1.9 tan(fov / 2) d * size / 4 * 0.75 in the scene, at distance d, is 0.1425 of the pane's height with size 0.8.
 async function dragging({ page, check }) {
   await page.getByRole("button", { name: "Rest", exact: true }).click();
@@ -175,7 +175,7 @@ async function dragging({ page, check }) {
     return { degrees: (2 * Math.acos(Math.min(1, Math.abs(dot))) * 180) / Math.PI, others: test.largest(others, rest), apart: test.largest(await test.deform(now), app.stage.positions) };
   });
   check("handles in the scene turn the picked joint alone", dragged.degrees > 20 && dragged.degrees < 80 && dragged.others === 0 && dragged.apart < 1e-5, JSON.stringify(dragged));
-  // A press on a bone picks its joint: the upper arm belongs to the shoulder.
+  // Clicking a bone picks its joint: the upper arm belongs to the shoulder.
   const bone = await page.evaluate(() => {
     const { test, peltApp: app } = globalThis;
     const box = app.stage.pane("model").getBoundingClientRect();
@@ -224,7 +224,7 @@ export async function mirroring({ page, check, shoot }) {
   await page.getByRole("button", { name: "Mirror" }).click();
   await settled(page);
   await shoot("mirror");
-  // Where the hands are: G_j = product of locals down the chain, by matrices of its own.
+  // The positions of the hands: G_j = product of locals down the chain, with separate matrix code.
   const hands = await page.evaluate(({ before }) => {
     const { test, peltApp: app } = globalThis;
     const { joints } = app.subject().character;
@@ -252,7 +252,7 @@ export async function mirroring({ page, check, shoot }) {
   await settled(page);
   const twice = await page.evaluate((before) => {
     const now = globalThis.peltApp.pose.locals;
-    let most = 0; // q and -q are one rotation
+    let most = 0; // q and -q are the same rotation
     for (let j = 0; j < now.length; j += 10) {
       const sign = Math.sign([0, 1, 2, 3].reduce((sum, i) => sum + now[j + i] * before[j + i], 0)) || 1;
       for (let i = 0; i < 10; i++) most = Math.max(most, Math.abs(now[j + i] - (i < 4 ? sign : 1) * before[j + i]));
@@ -343,7 +343,7 @@ export async function inside({ page, check, shoot }) {
   check("the support is painted where the joint displaces, and nowhere else", support);
   await shoot("support");
 
-  // At rest the blend is the identity: a slider adds its displacement as it is.
+  // At rest the blend is the identity: a slider adds its displacement unchanged.
   const first = shown.data.supports[elbow].coefficients[0];
   const before = await page.evaluate(() => [...globalThis.peltApp.stage.positions]);
   await page.locator("#panel-inside .shape-row .exact").first().fill("0.02");
@@ -371,8 +371,8 @@ export async function inside({ page, check, shoot }) {
   await settled(page);
   check("and adding nothing takes it away", (await page.evaluate((from) => globalThis.test.largest(globalThis.peltApp.stage.positions, from), before)) === 0);
 
-  // With the elbow turned by 60 degrees about its z, which is -z of the scene, what follows it alone is displaced along
-  // turned axes.
+  // With the elbow rotated by 60 degrees about its z, which is -z of the scene, what follows it alone is displaced
+  // along rotated axes.
   await openPanel(page, "pull");
   await page.locator("#panel-pull .exact").nth(2).fill("60");
   await openPanel(page, "inside");
@@ -518,7 +518,7 @@ export async function fitting({ page, check, shoot, pelt, folder }) {
   const own = spawnSync(pelt, ["fit", "arm.glb", "--train", "train", "--method", "eigen", "--per-joint", "900", "-o", "no.pelt"], { cwd: folder, encoding: "utf8" }).stderr;
   check("errors are the library's own words", sentence.length > 10 && own.includes(sentence.replace(/^[^:]*: /, "").slice(0, 40)), `${sentence} / ${own}`);
 
-  // Long enough to be stopped.
+  // Long enough to be cancelled.
   await page.locator("#panel-fit input[value=kernel]").check();
   await page.getByRole("button", { name: "Fit", exact: true }).click();
   await page.locator("#panel-fit progress:visible").waitFor();
@@ -564,7 +564,7 @@ export async function light({ page, check, shoot, pelt, folder }) {
   await settled(page);
   const pixels = (index) => page.evaluate((n) => {
     const canvas = document.querySelectorAll("canvas.relit")[n];
-    const copy = new OffscreenCanvas(canvas.width, canvas.height); // reading back slows the page's own down
+    const copy = new OffscreenCanvas(canvas.width, canvas.height); // reading back slows down the page's canvas
     copy.getContext("2d").drawImage(canvas, 0, 0);
     return [...copy.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].filter((_, i) => i % 4 !== 3);
   }, index);

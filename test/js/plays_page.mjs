@@ -1,7 +1,7 @@
 // plays_page.mjs: plays an exported file in three.js and reads back where the vertex shader puts the vertices.
 //
-// The shaders are three.js's own, with all that they do to morph and skin a vertex. At their end each vertex becomes one
-// pixel of a picture of floats, by its number, and its colour is its position or its normal in the space of the scene.
+// The shaders are three.js's own, including their morphing and skinning. At the end each vertex becomes one pixel of a
+// float picture, by index, and its colour is its position or normal in scene space.
 
 import { AnimationMixer, Camera, FloatType, NearestFilter, Vector3, WebGLRenderer, WebGLRenderTarget } from "three";
 import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
@@ -19,7 +19,7 @@ const VERTEX = (value) => `
   gl_Position = vec4((vec2(gl_VertexID % ${WIDTH}, gl_VertexID / ${WIDTH}) + 0.5) / vec2(${WIDTH}, ROWS) * 2.0 - 1.0, 0.0, 1.0);
   gl_PointSize = 1.0;`;
 
-// The mesh's own material, whose last word is the value as a colour. Kept, because shaders take long to compile.
+// The mesh's own material, which outputs the value as a colour. Cached, because shaders take long to compile.
 const materials = new Map();
 function reading(material, value, rows) {
   const key = `${material.uuid} ${value} ${rows}`;
@@ -66,7 +66,7 @@ function draw(mesh, value) {
 const POSITION = "(modelMatrix * vec4(transformed, 1.0)).xyz";
 const NORMAL = "inverseTransformDirection(transformedNormal, viewMatrix)";
 
-// The largest distance, and the sum of squares of angles, between the scene as it stands and a frame of the dump.
+// The largest distance, and the sum of squared angles, between the current scene and a frame of the dump.
 function look(meshes, { positions, normals }) {
   let first = 0;
   let off = 0;
@@ -80,7 +80,7 @@ function look(meshes, { positions, normals }) {
     for (let i = 0; i < count; i++) {
       if (places[4 * i + 3] === 0) continue; // of no triangle
       const distance = a.fromArray(places, 4 * i).distanceTo(b.fromArray(positions, 3 * (first + i)));
-      if (!(distance <= off)) off = distance; // NaN is worst of all
+      if (!(distance <= off)) off = distance; // NaN counts as the largest
       if (directions) {
         const chord = a.fromArray(directions, 4 * i).normalize().distanceTo(b.fromArray(normals, 3 * (first + i)));
         squares += (2 * Math.asin(Math.min(chord / 2, 1))) ** 2;

@@ -20,7 +20,7 @@ function load(path) {
 const fromUri = (uri, path) =>
   uri.startsWith("data:") ? Buffer.from(uri.slice(uri.indexOf(",") + 1), "base64") : readFileSync(join(dirname(path), decodeURIComponent(uri)));
 
-// Kept, because every accessor asks.
+// Cached, because every accessor asks.
 function bufferBytes({ json, chunk, path, buffers }, index) {
   const { uri, byteLength } = json.buffers[index];
   buffers[index] ??= (uri ? fromUri(uri, path) : chunk).subarray(0, byteLength);
@@ -96,7 +96,7 @@ function* differences(a, b, path = "") {
   else for (const key of new Set(both.flatMap(Object.keys))) yield* differences(a[key], b[key], `${path}/${key}`);
 }
 
-// Bytes of the buffers that no view shows, beyond padding.
+// Bytes of the buffers outside any view, beyond padding.
 function unseen(file) {
   let total = 0;
   (file.json.buffers ?? []).forEach((buffer, index) => {

@@ -32,13 +32,13 @@ for (const file of process.argv.slice(2)) {
   let square = 0, several = 0;
   corners.forEach((v, c) => {
     const a = mesh.tangents.subarray(4 * v, 4 * v + 4), b = theirs.subarray(4 * c, 4 * c + 4);
-    const [x, y, z] = [a[0] - b[0], a[1] - b[1], a[2] - b[2]]; // v counts downwards in glTF, so w is the other one
+    const [x, y, z] = [a[0] - b[0], a[1] - b[1], a[2] - b[2]]; // v points down in glTF, so w is negated
     const gap = a[3] === -b[3] ? 2 * Math.asin(Math.min(Math.hypot(x, y, z) / 2, 1)) * 180 / Math.PI : 180;
     if (gap > 1) several++;
     nearest[v] = Math.min(nearest[v], gap);
     seen.add(v);
   });
-  // Triangles whose texture has no area leave MikkTSpace at (1, 0, 0); those vertices do not count.
+  // Triangles whose texture has no area leave MikkTSpace at (1, 0, 0); those vertices are ignored.
   const flat = new Set();
   corners.forEach((v, c) => { if (theirs[4 * c] === 1 && theirs[4 * c + 1] === 0 && theirs[4 * c + 2] === 0) flat.add(v); });
   let worst = 0, count = 0, off = 0;

@@ -1,4 +1,4 @@
-# tangents.sh DUMP_TANGENTS: the tangents that pelt makes for a mesh must be those of MikkTSpace itself.
+# tangents.sh DUMP_TANGENTS: pelt's tangents for a mesh must be those of MikkTSpace itself.
 
 . "$(dirname "$0")/common.sh"
 test -d "$HERE/node_modules/mikktspace" || skip "run 'npm ci' in test/js again: mikktspace is not here"

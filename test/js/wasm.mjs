@@ -1,5 +1,5 @@
-// wasm.mjs FORMS.bin: the run time as WebAssembly gives what it gives natively, and its package is one that can be
-// installed. PELT is the program, for key points.
+// wasm.mjs FORMS.bin: the run time as WebAssembly matches the native one, and its package can be installed. PELT is the
+// program, for key points.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -128,7 +128,7 @@ test("joints have names, parents and weights that sum to 1, also driven ones", (
   const sum = floats(form.vertices);
   for (let j = 0; j < skin.jointCount + skin.driven.length; j++) skin.weightsOf(j).forEach((w, v) => (sum[v] += w));
   assert.ok(sum.every((w) => Math.abs(w - 1) < 1e-5));
-  // Of two joints of one name the first is found.
+  // The first of two joints of the same name is found.
   const file = Buffer.from(form.file);
   file.write("elbow", file.indexOf("wrist\0"));
   const twice = pelt.open(file);
@@ -167,7 +167,7 @@ test("many skins and poses live at once while memory grows", () => {
       poses.push([pose, truth, pose.locals]);
     }
   }
-  const large = pelt.open(formOf("300 joints").file); // whatever grows memory must not spoil what is there
+  const large = pelt.open(formOf("300 joints").file); // growing memory must not corrupt what is there
   assert.ok(pelt.memoryBytes > before);
   for (const [pose, truth, locals] of poses) {
     assert.equal(locals, pose.locals);
@@ -209,7 +209,7 @@ test("bad files are refused in the library's words", () => {
   ];
   for (const [bad, words] of cases)
     assert.throws(() => pelt.open(bad), (error) => error instanceof PeltError && error.code > 0 && words.test(error.message));
-  for (let at = 0; at < 2000; at += 7) { // whatever is in the file, it is refused or can be run
+  for (let at = 0; at < 2000; at += 7) { // whatever the file contains, it is refused or can be run
     try {
       const skin = pelt.open(spoiled(at, 0xff));
       deformed(skin.createPose());
@@ -238,7 +238,8 @@ test("the hash of a mesh follows its formula", () => {
   assert.equal(typeof pelt.open(formOf("arm with a seam, ssd").file).meshHash, "bigint");
 });
 
-// Points that depend on three numbers linearly: key points give all of them, also in frames that were not trained on.
+// Points that depend linearly on three numbers: key points reproduce all of them, also in frames that were not trained
+// on.
 test("key points reconstruct what is linear", { skip: !process.env.PELT && "no program" }, () => {
   const POINTS = 60, FRAMES = 24;
   const value = (frame, p, i) => Math.sin(p + 2 * i) + [0.7, 1.3, 2.1].reduce(

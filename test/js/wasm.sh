@@ -1,4 +1,4 @@
-# wasm.sh FORMS.bin PELT: the run time as WebAssembly gives what it gives natively, and its package can be installed.
+# wasm.sh FORMS.bin PELT: the run time as WebAssembly matches the native one, and its package can be installed.
 
 . "$(dirname "$0")/web.sh"
 PELT=$2 exec node --no-warnings "$HERE/wasm.mjs" "$FORMS"

@@ -1,4 +1,4 @@
-# What tests of web/pelt-wasm begin with: FORMS is what dump_forms wrote, dist/ is built from what is here.
+# Shared by tests of web/pelt-wasm: FORMS is the output of dump_forms, dist/ is built from this tree.
 
 skip() { echo "skipped: $1"; exit 77; }
 
