@@ -16,7 +16,7 @@ typedef struct bench_run {
     const char *method, *isa_name;
     pelt_isa isa;
     bool normals;
-    const char *output; /* what it writes beside positions: "none", "normals", "tangents" with them; "box": the box
+    const char *output; /* what it writes besides positions: "none", "normals", "tangents" with them; "box": the box
                            around them; "order": in the order of the file; "gather": brought into it afterwards;
                            "halves": as half floats; "+n": with normals */
     uint32_t threads;

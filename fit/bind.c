@@ -1,4 +1,4 @@
-/* bind.c: what is in the structs of fit.h, for languages that do not know their layout. */
+/* bind.c: access to the structs of fit.h, for languages that do not know their layout. */
 
 #include <math.h>
 #include <pelt/bind.h>

@@ -1,4 +1,4 @@
-/* facts.c: what a fit found out, as the section FACT of its skin (runtime/format.h). */
+/* facts.c: the facts of a fit, as the section FACT of its skin (runtime/format.h). */
 
 #include "fit/about.h"
 #include "fit/measure/measure.h"
@@ -7,7 +7,7 @@
 _Static_assert(PELT_METHOD_KERNEL == 5 && PELT_BLEND_JOINTS == 4 && PELT_CORRECTIVE_KERNEL == 5,
                "files have these numbers (docs/format.md): add to the ends of the lists");
 
-/* Names of the examples' clips, each once. */
+/* Names of the examples' clips, without duplicates. */
 static uint32_t list_clips(pelt_examples examples, const char **names) {
     uint32_t count = 0;
     for (size_t i = 0; i < examples.count; i++) {

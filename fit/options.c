@@ -208,7 +208,7 @@ pelt_result pelt_fit_options_set(pelt_fit_options *options, const char *name, co
         return PELT_ERROR_ARGUMENT;
     if ((unsigned)options->method >= PELT_METHOD_COUNT || (unsigned)options->blend >= PELT_BLEND_COUNT ||
         (unsigned)options->corrective >= PELT_CORRECTIVE_COUNT)
-        return pelt_fail_option(error, "options", "the method, blend or corrective in them is none");
+        return pelt_fail_option(error, "options", "the method, blend or corrective is invalid");
     const option *o = find_option(options, name);
     for (size_t i = 0; i < sizeof general / sizeof *general; i++)
         if (!strcmp(name, general[i].name)) o = &general[i];

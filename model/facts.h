@@ -1,5 +1,5 @@
-/* facts.h: what a skin knows of its fit: the section FACT (runtime/format.h), which pelt_open has checked. The counts and
-   measures are members of pelt_facts. */
+/* facts.h: a skin's facts about its fit: the section FACT (runtime/format.h), which pelt_open has checked. The counts
+   and measures are members of pelt_facts. */
 
 #ifndef PELT_MODEL_FACTS_H
 #define PELT_MODEL_FACTS_H
@@ -9,11 +9,11 @@
 /* A text of the section: PELT_FACT_MADE_BY, PELT_FACT_BUNDLE, PELT_FACT_CLIPS + i. */
 const char *pelt_facts_text(const pelt_facts *facts, uint32_t index);
 
-/* The measure that tells more: of examples held out, else of the training; NULL: there is none, or `facts` is NULL. */
+/* The more telling measure: on held-out examples, else on training; NULL: there is none, or `facts` is NULL. */
 const pelt_fact_measure *pelt_facts_measure(const pelt_facts *facts);
 
-/* The singular values that EigenSkin found for a mover, falling, by its name ("spine0+spine1"). NULL: not known, also
-   where `facts` is NULL. */
+/* The singular values EigenSkin found for a mover, descending, by its name ("spine0+spine1"). NULL: unknown, or `facts`
+   is NULL. */
 const double *pelt_facts_singular(const pelt_facts *facts, const char *mover, uint32_t *count);
 
 #endif

@@ -12,8 +12,8 @@ typedef struct pelt_packed_section {
     const void *data; /* NULL: the file has no such section */
 } pelt_packed_section;
 
-/* `header` is PELT_HEADER_SIZE bytes that begin with a pelt_container, whose section_count and file_size are filled in.
-   NULL when there is no memory. */
+/* `header` is PELT_HEADER_SIZE bytes that start with a pelt_container, whose section_count and file_size are set here.
+   NULL when out of memory. */
 pelt_bytes *pelt_pack_sections(const void *header, const pelt_packed_section *sections, uint32_t count,
                                pelt_error *error);
 

@@ -19,7 +19,7 @@ typedef struct exporting {
 static pelt_result make_targets(exporting *x, pelt_error *error) {
     const pelt_export_options *o = &x->options;
     pelt_playable_options options = {.most = o->targets, .normals = !o->plain_normals, .threads = o->threads};
-    if (pelt_has_corrective(x->skin)) /* what targets cost is told against the truth, where there is one */
+    if (pelt_has_corrective(x->skin)) /* the error of the targets is measured against the truth, if there is one */
         for (size_t c = 0; c < o->clip_count; c++)
             if (!pelt_bundle_clip(x->bundle, o->clips[c]->name, PELT_NEED_POSITIONS, error) &&
                 error->code == PELT_ERROR_MEMORY)
@@ -69,7 +69,7 @@ static pelt_export_report report_of(const exporting *x) {
 static pelt_result check(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_export_options *o,
                          const char *path, pelt_error *error) {
     if (!skin || !bundle || !path)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "a skin, a bundle and a path are needed, and one is NULL");
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "a skin, a bundle and a path are required, but one is NULL");
     if (o->targets < 2 || o->targets > 65535)
         return pelt_fail_option(error, "targets", "%u is not between 2 and 65535", o->targets);
     for (size_t c = 0; c < o->clip_count; c++)

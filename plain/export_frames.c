@@ -1,4 +1,4 @@
-/* export_frames.c: a clip as a skin deforms it: a point cache, or glTF with a morph target for each frame. */
+/* export_frames.c: a clip deformed by a skin: a point cache, or glTF with one morph target per frame. */
 
 #include "io/io.h"
 #include "rig/maths.h"
@@ -16,7 +16,7 @@ typedef struct deforming {
     float *slots;
 } deforming;
 
-/* Positions of a frame in the order of the file. A pose may be beyond what floats hold; nobody wants such a file. */
+/* Positions of a frame in the file's order. A pose may exceed the range of floats; such a file would be useless. */
 static pelt_result deform(deforming *d, uint32_t frame, float *positions, pelt_error *error) {
     const void *pose = pelt_player_pose(d->player, d->clip, frame);
     if (pelt_should_stop(&d->options.progress, "deforming", (double)frame / d->clip->frame_count))
@@ -32,7 +32,7 @@ static pelt_result deform(deforming *d, uint32_t frame, float *positions, pelt_e
             positions[3 * v + i] = d->slots[3 * (size_t)d->skin->vertex_slots[v] + i];
             if (!isfinite(positions[3 * v + i]))
                 return pelt_fail(error, PELT_ERROR_NUMBER,
-                                 "clip \"%s\", frame %u: vertex %zu comes to a place that is not finite; look at the "
+                                 "clip \"%s\", frame %u: vertex %zu has a position that is not finite; look at the "
                                  "pose with pelt info",
                                  d->clip->name, frame, v);
         }
@@ -64,10 +64,11 @@ static pelt_result write_cache(deforming *d, const char *path, pelt_error *error
     return result;
 }
 
-/* -- glTF that any viewer plays: frame i is a morph target that is switched on at its time, while the skeleton rests - */
+/* -- glTF that any viewer plays: frame i is a morph target that is switched on at its time, while the skeleton rests
+   - */
 
-/* The inverses of the blends that the file's own skin makes of each vertex in the rest pose; *flat counts those that
-   have none, which get zeros. A bundle from memory has no file: the new one has no skin. */
+/* The inverses of the file's own blend of each vertex in the rest pose; *flat counts the singular ones, which get
+   zeros. A bundle from memory has no file: the new one has no skin. */
 static pelt_affine *unblend_rest(pelt_arena *arena, const pelt_bundle *bundle, uint32_t *flat) {
     const pelt_influences *in = &bundle->mesh.influences;
     uint32_t n = bundle->mesh.vertex_count;
@@ -88,7 +89,7 @@ static pelt_affine *unblend_rest(pelt_arena *arena, const pelt_bundle *bundle, u
     return inverses;
 }
 
-/* Targets that the file's own skin, at rest, takes to the positions of every frame. */
+/* Targets that the file's own skin, at rest, maps to the positions of every frame. */
 static pelt_result make_targets(deforming *d, pelt_mesh *mesh, pelt_error *error) {
     uint32_t n = mesh->vertex_count, flat;
     mesh->targets = PELT_NEW(d->arena, d->clip->frame_count, pelt_target);
@@ -132,7 +133,8 @@ pelt_result pelt_export_frames(const pelt_skin *skin, const pelt_bundle *bundle,
     if (options) d.options = *options;
     if (d.options.flattened) *d.options.flattened = 0;
     if (!skin || !bundle || !clip || !path)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "a skin, a bundle, a clip and a path are needed, and one is NULL");
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "a skin, a bundle, a clip and a path are required, but one is NULL");
     if (pelt_ends_with(path, ".poses")) return pelt_poses_write(path, bundle, clip, error);
     if (!(d.player = pelt_player_new(skin, bundle, error))) return error->code;
     d.arena = pelt_arena_new(0);

@@ -1,4 +1,4 @@
-/* bind.c: what is in the structs of the run time, for languages that do not know their layout. */
+/* bind.c: access to the run time's structs, for languages that do not know their layout. */
 
 #include <pelt/error.h>
 #include <pelt/keys.h>

@@ -388,7 +388,7 @@ static void training_refuses_what_it_cannot_read(void **state) {
     f = t->frames, f.controls = controls, f.control_count = 1, controls[7] = NAN;
     REFUSED(pelt_keys_train(&f, &few, NULL, &error), PELT_ERROR_NUMBER, "control 0 of frame 7");
     f = t->frames, f.shots = shots, shots[9] = UINT32_MAX;
-    REFUSED(pelt_keys_train(&f, &few, NULL, &error), PELT_ERROR_DATA, "frame 9 is of shot");
+    REFUSED(pelt_keys_train(&f, &few, NULL, &error), PELT_ERROR_DATA, "frame 9 belongs to shot");
     few.describe = describe_nothing;
     REFUSED(pelt_keys_train(&t->frames, &few, NULL, &error), PELT_ERROR_DATA, "describe");
     test_frames_free(t);

@@ -1,5 +1,5 @@
 /* near.c: which candidates a point may follow, and whose sums it needs. Points that the file binds to the same joint
-   share their candidates and are worked on together. */
+   share their candidates and are processed together. */
 
 #include "fit/blend/joints.h"
 #include <string.h>

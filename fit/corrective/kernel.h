@@ -1,4 +1,4 @@
-/* kernel.h: the kernel corrective's parts beside its regression. Everything here runs within a stage. */
+/* kernel.h: the parts of the kernel corrective other than its regression. Everything here runs within a stage. */
 
 #ifndef PELT_KERNEL_FIT_H
 #define PELT_KERNEL_FIT_H
@@ -25,7 +25,7 @@ typedef struct pelt_clusters {
 pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
                            const float *positions, uint32_t cluster_count, double per_point, uint32_t threads);
 
-/* The same clusters with vectors for the changes of normals, `turns`, under a budget of their own. A vertex has its own
+/* The same clusters with vectors for the changes of normals, `turns`, under a separate budget. A vertex has its own
    normal, so the points of `turns` and of the result are vertices. */
 pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
                                  const pelt_example_displacements *turns, double per_vertex, uint32_t threads);

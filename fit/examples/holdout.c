@@ -16,7 +16,7 @@ pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *
     if (pelt_arena_failed(bundle->arena)) return all;
     for (size_t c = 0; c < clip_count; c++) {
         const pelt_clip *clip = clips ? clips[c] : NULL;
-        if (!clip) all.list[all.count++] = (pelt_example){0}; /* whoever takes the list refuses it */
+        if (!clip) all.list[all.count++] = (pelt_example){0}; /* refused by whoever uses the list */
         for (uint32_t f = 0; clip && f < clip->frame_count; f++) {
             float weight = clip->example_weights ? clip->example_weights[f] : 1;
             if (weight != 0) all.list[all.count++] = (pelt_example){clip, f, weight};

@@ -37,8 +37,8 @@ static pelt_result check_frames(const pelt_frames *f, bool shared, pelt_error *e
                              i % f->control_count, i / f->control_count);
     for (uint32_t i = 0; f->shots && i < f->frame_count; i++)
         if (f->shots[i] == UINT32_MAX)
-            return pelt_fail(error, PELT_ERROR_DATA, "%s: frame %u is of shot %u, which is no number of a shot", name,
-                             i, UINT32_MAX);
+            return pelt_fail(error, PELT_ERROR_DATA,
+                             "%s: frame %u belongs to shot %u, which is not a valid shot number", name, i, UINT32_MAX);
     double sum = 0;
     for (uint32_t i = 0; f->weights && i < f->frame_count; i++) {
         if (!(f->weights[i] >= 0 && isfinite(f->weights[i])))

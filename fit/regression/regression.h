@@ -1,6 +1,6 @@
-/* regression.h: ridge regression on poses, by kernels of the joints that drive a point. The kernel corrective and learned
-   features are made of it, and weights that look ahead ask it what a corrective could do. Everything here runs within a
-   stage. */
+/* regression.h: ridge regression on poses, by kernels of the joints that drive a point. The kernel corrective and
+   learned features are based on it, and weights that look ahead use it to predict a corrective. Everything here runs
+   within a stage. */
 
 #ifndef PELT_REGRESSION_H
 #define PELT_REGRESSION_H
@@ -26,8 +26,8 @@ static inline bool pelt_kernel_control(const pelt_kernel_inputs *inputs, uint32_
     return g >= inputs->count - inputs->control_count;
 }
 
-/* Points driven by the same inputs are a group: group_of[i] gets that of points[i] (NULL: of point i). Groups count up in
-   the order in which they appear; returns how many there are. */
+/* Groups points driven by the same inputs: group_of[i] gets the group of points[i] (NULL: of point i). Groups are
+   numbered in order of appearance; returns their number. */
 uint32_t pelt_group_points(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t count, const uint32_t *points,
                            uint32_t *group_of);
 
