@@ -1,4 +1,4 @@
-/* cache_options.c: the options of caches, in words. */
+/* cache_options.c: the options that change caches and examples as they are read. */
 
 #include "cli/cache_options.h"
 #include <math.h>
@@ -45,7 +45,7 @@ bool cli_cache_options(const cli_args *args, pelt_bundle *bundle) {
     if (!cli_number(args, "scale", 1e-9, 1e9, &o->scale) || !cli_number(args, "frames", -1e6, 1e6, &frames))
         return false;
     if (frames != floor(frames))
-        return cli_misuse(args, "--frames %s: expected a whole number", cli_value(args, "frames")), false;
+        return cli_misuse(args, "--frames %s: expected an integer", cli_value(args, "frames")), false;
     o->frames = (int)frames;
     return true;
 }

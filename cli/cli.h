@@ -1,4 +1,4 @@
-/* cli.h: what the commands of the program `pelt` share. Only this room prints. */
+/* cli.h: shared by the commands of the program `pelt`. Only this room prints. */
 
 #ifndef PELT_CLI_H
 #define PELT_CLI_H
@@ -11,9 +11,9 @@
 /* Exit codes. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2 };
 
-/* What an option names, for completion, and so that no output is written over an input. */
+/* What an option names, for completion, and to keep outputs from overwriting inputs. */
 typedef enum cli_kind {
-    CLI_WORD, /* what its value says: "keep|refit" is a choice, "CLIP" and "CLIP,..." are clips; -o is an output */
+    CLI_WORD, /* told by its value: "keep|refit" is a choice, "CLIP" and "CLIP,..." are clips; -o is an output */
     CLI_INPUT,
     CLI_OUTPUT,
     CLI_CLIPS,
@@ -31,12 +31,11 @@ enum { CLI_MAX_OPTIONS = 64, CLI_MAX_INPUTS = 256 };
 
 /* The words of one call, parsed against a command's options. */
 typedef struct cli_args {
-    const char *program; /* as it was called: "build/pelt" */
+    const char *program; /* as called: "build/pelt" */
     const struct cli_command *command;
     const char *inputs[CLI_MAX_INPUTS];
     int input_count;
-    const char
-        *values[2 * CLI_MAX_OPTIONS]; /* of the command's options, then of the common ones; NULL when not given */
+    const char *values[2 * CLI_MAX_OPTIONS]; /* of the command's options, then of the common ones; NULL if not given */
     bool json, quiet;
     uint32_t threads, seed;
 } cli_args;
@@ -50,13 +49,13 @@ typedef struct cli_command {
     int least_inputs, most_inputs;
     cli_option options[CLI_MAX_OPTIONS]; /* fewer than that: a NULL name ends it */
     const char *example;                 /* a call, for the built-in arm */
-    const char *first_words;             /* "train|run": what the first input can be beside a file; NULL: a file */
+    const char *first_words;             /* "train|run": what the first input can be besides a file; NULL: a file */
 } cli_command;
 
 extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_keys, cli_relight,
     cli_render, cli_bench, cli_sample, cli_demo, cli_view, cli_completion;
 
-/* All commands, NULL at the end. */
+/* All commands, NULL-terminated. */
 extern const cli_command *const cli_commands[];
 /* --json, --quiet, --threads, --seed, --overwrite; a NULL name ends it. */
 extern const cli_option cli_common_options[];
@@ -69,14 +68,14 @@ bool cli_parse(cli_args *args, int count, const char *const *words);
 
 /* -- Options ------------------------------------------------------------------------------------------------------ */
 
-/* The value of an option, or NULL when it was not given. Switches give "". */
+/* The value of an option, or NULL if not given. Switches give "". */
 const char *cli_value(const cli_args *args, const char *name);
-/* A number in a range. False after a message. `value` keeps its default when the option was not given. */
+/* A number in a range. False after a message. `value` keeps its default if the option was not given. */
 bool cli_number(const cli_args *args, const char *name, double low, double high, double *value);
 bool cli_count(const cli_args *args, const char *name, uint32_t low, uint32_t high, uint32_t *value);
 cli_kind cli_kind_of(const cli_option *option);
 const cli_command *cli_find_command(const char *name);
-/* Splits "a,b,c"; "\\," is a comma within a word, "\\\\" a backslash. The list and its words are the caller's to free with
+/* Splits "a,b,c"; "\\," is a comma within a word, "\\\\" a backslash. The caller frees the list and its words with
    cli_list_free. */
 char **cli_list(const char *text, size_t *count);
 void cli_list_free(char **list);
@@ -91,28 +90,28 @@ int cli_error(const pelt_error *error);
 void cli_warn(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints to standard output unless --json or --quiet. */
 void cli_say(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* From now on the first sentence that this thread would print on standard error goes here, and the others nowhere; NULL:
-   as before. The error is the caller's, with code 0. */
+/* From now on, the first message that this thread would print on standard error goes here, and later ones nowhere;
+   NULL: back to normal. The caller owns the error, with code 0. */
 void cli_listen(pelt_error *error);
-/* Prints a text as it is. */
+/* Prints a text verbatim. */
 void cli_put(const char *text);
 
 /* -- JSON (json.c) -------------------------------------------------------------------------------------------------- */
 
-/* Prints one JSON object when --json was given; takes the reference. Fails when anything of it is missing. */
+/* Prints one JSON object if --json was given; takes the reference. Fails if any part of it is missing. */
 int cli_print_json(const cli_args *args, json_t *object);
-/* At the end of a program that was called with --json and failed: the sentences as one object, {"error": {...}}, unless
-   an object has been printed. */
+/* At the end of a program that was called with --json and failed: prints the messages as one object, {"error": {...}},
+   unless an object has been printed. */
 void cli_print_json_error(int code);
-/* Before any JSON is made: notices when there is no memory for it. */
+/* Called before any JSON is made: detects when it runs out of memory. */
 void cli_watch_json(void);
-/* json_pack, but names that are not UTF-8 are shown escaped, and numbers that are not finite as null, where jansson's
-   would give nothing at all. */
+/* json_pack, but names that are not UTF-8 are escaped, and numbers that are not finite become null, where jansson's
+   returns nothing at all. */
 json_t *cli_pack(const char *format, ...);
 
-/* A progress bar on standard error, when that is a terminal: what is done, how much of it, and how long it will take. */
+/* A progress bar on standard error, if that is a terminal: the task, how much is done, and the time left. */
 pelt_progress cli_progress(const cli_args *args);
-/* What the bar says first from now on, "2 of 8, kernel: "; "": nothing. */
+/* A prefix for the bar from now on, "2 of 8, kernel: "; "": none. */
 void cli_progress_about(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* -- Help (help.c) --------------------------------------------------------------------------------------------------- */
@@ -123,50 +122,50 @@ void cli_print_man_page(void);
 
 /* -- Files (files.c) ------------------------------------------------------------------------------------------------- */
 
-/* That no output is one of the inputs, by whatever name, unless --overwrite says so; that a skin and a bundle were not
-   exchanged. False after a message. */
+/* Checks that no output is one of the inputs, under any name, unless --overwrite is given, and that skin and bundle are
+   not swapped. False after a message. */
 bool cli_check_files(const cli_args *args);
-/* Reads a bundle; NULL, with a sentence in the error, also where an output is the truth or the table of one of its clips,
-   or would be taken for it. */
+/* Reads a bundle; NULL with an error, also if an output is the truth or the table of one of its clips, or would be
+   taken for it. */
 pelt_bundle *cli_bundle(const cli_args *args, const char *path, pelt_error *error);
 /* The same for a file that a command writes into a folder, FOLDER/NAME. False after a message. */
 bool cli_may_write(const cli_args *args, const char *path, const char *input);
 
-/* -- Work that several commands do --------------------------------------------------------------------------------- */
+/* -- Shared by several commands ------------------------------------------------------------------------------------ */
 
 /* Clips by name, "a,b=FILE,c", with their positions. False after a message. */
 bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pelt_clip ***clips, size_t *count);
 
-/* All frames of some clips, or every n-th of them as --every says. False after a message. */
+/* All frames of some clips, or every n-th with --every. False after a message. */
 bool cli_examples(const cli_args *args, pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count,
                   pelt_examples *examples);
 
-/* What the fit of a corrective found, in words: an object as pelt_corrective_json makes it, or a skin's text has it. */
+/* What the fit of a corrective found, in words: an object from pelt_corrective_json or from a skin's text. */
 void cli_say_corrective(const cli_args *args, const json_t *figures);
 
-/* Prints the findings (warnings and worse on standard error); false when one is fatal and --force was not given. */
+/* Prints the findings (warnings and worse on standard error); false if one is fatal and --force was not given. */
 bool cli_check_findings(const cli_args *args, pelt_findings findings);
 json_t *cli_findings_json(pelt_findings findings);
 
-/* Says which controls of a skin the bundle's clips do not have: they stay at rest. */
+/* Warns of controls of a skin that the bundle's clips lack: they stay at rest. */
 void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_bundle *bundle);
 
 /* "rms 0.00336 (0.153%)  max 0.0587 (2.67%)  rel_err 1.000  roughness 1.00 (2461 points)  normals 9.41 deg  jump 1.00";
-   without the jump where no frames follow one another. */
+   without the jump if no frames are consecutive. */
 void cli_measure_text(const pelt_measure *measure, char *text, size_t size);
 
 /* Errors of every frame, as "frame_rms" and "frame_max". */
 void cli_add_frames(json_t *object, const pelt_measure *measure);
 
-/* --frame-errors and --vertex-errors: writes [frames][rms, max] and [vertices] of some measures of the same examples as .npy,
-   one after the other where there are several. False after a message. */
+/* --frame-errors and --vertex-errors: writes [frames][rms, max] and [vertices] of some measures of the same examples as
+   .npy, stacked if there are several. False after a message. */
 bool cli_write_errors(const cli_args *args, const pelt_measure *const *measures, size_t count, bool several);
 #define CLI_ERROR_FILES                                                                                                \
     {"frame-errors", "FILE.npy", "Write the error of every frame: rms and largest.", CLI_OUTPUT}, {                    \
         "vertex-errors", "FILE.npy", "Write the rms error of every vertex over all frames.", CLI_OUTPUT                \
     }
 
-/* True when a skin is worse than the plain blend with the file's weights. */
+/* Whether a skin is worse than the plain blend with the file's weights. */
 bool cli_is_worse(const pelt_measure *measure);
 
 /* The file name at the end of a path. */

@@ -1,4 +1,4 @@
-/* cmd_bench.c: pelt bench: how fast skins run here, beside the plain loop and what memory can do. */
+/* cmd_bench.c: pelt bench: how fast skins run here, compared with the plain loop and memory bandwidth. */
 
 #include "bench/devices.h"
 #include "bench/frame.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* -- Telling ------------------------------------------------------------------------------------------------------ */
+/* -- Output ------------------------------------------------------------------------------------------------------- */
 
 static json_t *machine_json(void) {
     char cpu[200] = "unknown", line[300];
@@ -47,7 +47,7 @@ static void print_runs(const cli_args *args, const pelt_skin *skin, const bench_
     }
 }
 
-/* "N,..." as numbers in a range; they keep their defaults when the option was not given. False after a message. */
+/* "N,..." as numbers in a range; they keep their defaults if the option was not given. False after a message. */
 static bool read_numbers(const cli_args *args, const char *name, uint32_t low, uint32_t high, uint32_t *out,
                          uint32_t most, uint32_t *count) {
     if (!cli_value(args, name)) return true;
@@ -62,12 +62,11 @@ static bool read_numbers(const cli_args *args, const char *name, uint32_t low, u
     }
     *count = (uint32_t)words;
     cli_list_free(list);
-    if (!good)
-        cli_misuse(args, "--%s takes 1 to %u numbers from %u to %u, with commas between them", name, most, low, high);
+    if (!good) cli_misuse(args, "--%s takes 1 to %u numbers from %u to %u, separated by commas", name, most, low, high);
     return good;
 }
 
-/* What a pose costs before any vertex is touched, with a corrective of 240 examples. */
+/* The cost of a pose before any vertex is touched, with a corrective of 240 examples. */
 static int bench_poses(const cli_args *args, const bench_skins *work, json_t **out) {
     enum { EXAMPLES = 240 };
     pelt_error error = {0};
@@ -124,7 +123,7 @@ static int bench_all_frames(const cli_args *args, const bench_skins *work, uint3
     return code;
 }
 
-/* Skins of the caller. */
+/* The user's skins. */
 static int bench_given(const cli_args *args, uint32_t turns) {
     json_t *rows = json_array();
     int code = CLI_DONE;
@@ -191,7 +190,7 @@ static int bench_device_skin(device_bench *b, const char *method, const pelt_ski
     return CLI_DONE;
 }
 
-/* All methods at some sizes, or the skin that was given. */
+/* All methods at several sizes, or the given skin. */
 static int bench_device_skins(device_bench *b, const uint32_t *sizes, uint32_t size_count) {
     int code = CLI_DONE;
     pelt_error error = {0};
@@ -224,7 +223,7 @@ static int bench_devices(const cli_args *args, const uint32_t *sizes, uint32_t s
         b.device = every ? all[i] : wanted, *b.title = 0;
         code = bench_device_skins(&b, sizes, size_count);
         ran += code == CLI_DONE;
-        if (every && code == CLI_FAILED && !*b.title) code = CLI_DONE; /* it is not here, as was said */
+        if (every && code == CLI_FAILED && !*b.title) code = CLI_DONE; /* no such device here, as already reported */
     }
     if (code == CLI_DONE && !ran) code = CLI_FAILED;
     if (code) return json_decref(b.rows), code;
@@ -244,7 +243,7 @@ static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t si
     json_t *rows = json_array();
     cli_say(
         args,
-        "Frames a second of one character, pose and positions and normals: one core, OpenGL, CUDA; and MB of "
+        "Frames per second of one character, pose and positions and normals: one core, OpenGL, CUDA; and MB of "
         "memory.\n\n"
         "| vertices | method   |      core |    OpenGL |      CUDA | skin file | on device |      pose |    output |\n"
         "|---------:|----------|----------:|----------:|----------:|----------:|----------:|----------:|----------:|"
@@ -277,11 +276,11 @@ static int bench(const cli_args *args) {
         !read_numbers(args, "vertices", 1, 100000000, sizes, 16, &size_count))
         return CLI_MISUSE;
     if (cli_value(args, "table")) {
-        if (args->input_count) return cli_misuse(args, "--table makes its own skins; %s is too much", args->inputs[0]);
+        if (args->input_count) return cli_misuse(args, "--table makes its own skins; remove %s", args->inputs[0]);
         return bench_tables(args, sizes, cli_value(args, "vertices") ? size_count : 3, turns);
     }
     if (cli_value(args, "device")) {
-        if (args->input_count > 1) return cli_misuse(args, "--device takes one skin; %s is too much", args->inputs[1]);
+        if (args->input_count > 1) return cli_misuse(args, "--device takes one skin; remove %s", args->inputs[1]);
         if (!cli_value(args, "vertices")) sizes[0] = 46036, size_count = 1;
         return bench_devices(args, sizes, size_count, turns);
     }
@@ -317,33 +316,27 @@ const cli_command cli_bench = {
     "[SKIN...] [--vertices N,...] [--device gl|cuda|all]",
     "Speed of every method at several sizes, on every instruction set.",
     "The character has 53 joints and 4 influences per vertex. \"plain\" is the obvious loop (4 indices and weights "
-    "per\n"
-    "vertex, 3x4 matrices), built by the same compiler for this machine; copy and triad move as many bytes as the "
-    "blend\n"
-    "of positions reads and writes. All take turns; the median and the best turn are given, ratios are to the plain\n"
-    "loop's median. Normals come out with unit length from all of them. \"beside\" says what comes beside positions:\n"
-    "nothing, normals, or tangents with normals; box: the box around them; order: they are written in the order of "
-    "the\n"
-    "file; gather: a loop afterwards brings them into it; halves: they are half floats; +n: and normals likewise.\n"
-    "What runs on one thread is timed by that thread's own clock.\n"
-    "\n"
-    "A frame is pelt_pose, and pelt_deform of positions and normals, in poses in which all joints turn: of all methods "
-    "at\n"
-    "the first size, or of every SKIN.\n"
-    "\n"
-    "--device runs the methods, or SKIN, on a graphics device, for crowds of characters in different poses. Times are\n"
-    "the device's own; GB/s counts what comes out, 12 bytes a vertex and 24 with normals, and stands beside writing\n"
-    "(fill) and copying the same bytes there. \"frame\" is what the program waits for poses to go up and be done. The\n"
-    "gap is to the processor's result, in diagonals of the mesh; that of unit normals follows it.",
+    "per vertex, 3x4 matrices), built by the same compiler for this machine; copy and triad move as many bytes as the "
+    "blend of positions reads and writes. All run in turn; the table has the median and the best run, and ratios are "
+    "to the plain loop's median. All of them output unit normals. \"beside\" lists the outputs besides positions: "
+    "nothing, normals, or tangents with normals; box: the bounding box; order: written in file order; gather: a "
+    "separate loop brings them into file order; halves: half floats; +n: the same for normals. Single-threaded runs "
+    "are timed by the thread's own clock.\n\n"
+    "A frame is pelt_pose and pelt_deform of positions and normals, in poses in which all joints rotate: for all "
+    "methods at the first size, or for every SKIN.\n\n"
+    "--device runs the methods, or SKIN, on a graphics device, for crowds of characters in different poses. Times are "
+    "the device's own; GB/s counts the output, 12 bytes per vertex and 24 with normals, next to writing (fill) and "
+    "copying the same bytes there. \"frame\" is how long the program waits for poses to be uploaded and processed. "
+    "The gap is the difference from the CPU's result, in mesh diagonals, followed by that of unit normals.",
     bench,
     0,
     8,
     {{"vertices", "N,...", "Sizes to run; default 2972,11574,46036,500000."},
-     {"turns", "N", "Turns that each one takes; default 41."},
-     {"device", "D", "gl, cuda, one of several as gl:1, or all: run there instead of on the processor."},
+     {"turns", "N", "Runs of each; default 41."},
+     {"device", "D", "gl, cuda, one of several as gl:1, or all: run there instead of on the CPU."},
      {"table", NULL,
-      "The tables of Rhee, Lewis & Neumann 2006: frames a second and MB of memory, for Markdown;\n"
+      "The tables of Rhee, Lewis & Neumann 2006: frames per second and MB of memory, as Markdown; "
       "on every device, or on that of --device."},
-     {"characters", "N,...", "With --device: crowds to run; default 1,100."}},
+     {"characters", "N,...", "With --device: crowd sizes to run; default 1,100."}},
     .example = "pelt bench --vertices 2972 --turns 5",
 };

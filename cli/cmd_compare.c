@@ -1,5 +1,5 @@
-/* cmd_compare.c: pelt compare: fits every method to the same examples and tells how wrong each is on motion that none
-   of them has seen. */
+/* cmd_compare.c: pelt compare: fits every method to the same examples and measures each on motion that none of them has
+   seen. */
 
 #include "cli/cache_options.h"
 #include "cli/fit_options.h"
@@ -49,7 +49,7 @@ static const char *corrective_of(const contestant *one) { return pelt_corrective
 
 /* -- Contestants -------------------------------------------------------------------------------------------------- */
 
-/* "METHOD[/BLEND[/CORRECTIVE]]". Options that this one does not use are for others. */
+/* "METHOD[/BLEND[/CORRECTIVE]]". Options that this one does not use are for the others. */
 static bool add_contestant(comparison *c, char *word) {
     if (c->count == MOST_METHODS) return cli_misuse(c->args, "more than %d methods", MOST_METHODS), false;
     contestant *one = &c->contestants[c->count++];
@@ -118,7 +118,7 @@ static bool run_contestant(comparison *c, contestant *one, pelt_error *error) {
 
 /* -- The table ---------------------------------------------------------------------------------------------------- */
 
-/* A dash where there is nothing to be relative to: the plain blend is exact, or no frames follow one another. */
+/* A dash if there is nothing to be relative to: the plain blend is exact, or no frames are consecutive. */
 static void relative_text(const pelt_measure *m, double value, char text[16]) {
     bool known = pelt_measure_is_relative(m) && isfinite(value);
     snprintf(text, 16, known ? "%.3f" : "-", value);
@@ -147,7 +147,7 @@ static void print_table(const comparison *c) {
     }
 }
 
-/* Which clip each method is worst on, where there are several; and who is worse than if nothing had been learned. */
+/* The worst clip of each method, if there are several; and the methods that are worse than learning nothing. */
 static void print_remarks(const comparison *c) {
     size_t worse = 0;
     for (size_t i = 0; i < c->count && c->test_count > 1; i++) {
@@ -240,7 +240,7 @@ static bool show_named(comparison *c, const char *name) {
     return cli_fail("--show %s: expected CLIP:FRAME of a test clip, such as \"%s:0\"", name, c->test[0]->name), false;
 }
 
-/* The frames worth a picture: where the best method fails most, at one vertex and as a whole, and the first one's. */
+/* The frames worth a picture: the best method's worst, at one vertex and as a whole, and the first method's worst. */
 static void choose_frames(comparison *c) {
     size_t best = 0;
     for (size_t i = 1; i < c->count; i++)
@@ -304,7 +304,7 @@ static const char *command_line(comparison *c) {
     return text;
 }
 
-/* Where EigenSkin is among the methods, the page shows what it found; otherwise there is no study. */
+/* If EigenSkin is among the methods, the page shows what it found; otherwise there is no study. */
 static pelt_result study_joints(comparison *c, pelt_eigen_study **study, pelt_error *error) {
     size_t i = 0;
     while (i < c->count && c->contestants[i].options.corrective != PELT_CORRECTIVE_EIGEN) i++;
@@ -380,7 +380,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
 
 /* -- The command -------------------------------------------------------------------------------------------------- */
 
-/* What is wrong with the clips to measure on, beyond what was found of the others. */
+/* Findings about the test clips that were not already found in the training clips. */
 static bool check_test_clips(comparison *c) {
     pelt_findings found = pelt_diagnose(c->bundle, c->test, c->test_count), others = {0};
     for (size_t i = 0; i < found.count; i++) {
@@ -398,8 +398,7 @@ static int compare(comparison *c) {
     const cli_args *args = c->args;
     pelt_error error;
     const char *panels = cli_value(args, "panels");
-    if (panels && !cli_value(args, "picture"))
-        return cli_misuse(args, "--panels says what --picture FILE.png shows; that is missing");
+    if (panels && !cli_value(args, "picture")) return cli_misuse(args, "--panels needs --picture FILE.png");
     if (panels && !strcmp(panels, "differences"))
         c->panels = PELT_PANELS_DIFFERENCES;
     else if (panels && !strcmp(panels, "poses"))
@@ -416,9 +415,9 @@ static int compare(comparison *c) {
     for (size_t i = 0; i < c->test_count; i++)
         for (size_t k = 0; k < c->train_count; k++)
             if (c->test[i] == c->train[k])
-                return cli_misuse(
-                    args, "clip \"%s\" is in --train and in --test: an error on what was trained on says little",
-                    c->test[i]->name);
+                return cli_misuse(args,
+                                  "clip \"%s\" is in both --train and --test: the error on training data says little",
+                                  c->test[i]->name);
     cli_say_placed(args, c->bundle);
     c->findings = pelt_diagnose(c->bundle, c->train, c->train_count);
     if (!cli_check_findings(args, c->findings) || !check_test_clips(c)) return CLI_FAILED;
@@ -444,8 +443,8 @@ static int compare(comparison *c) {
 }
 
 static int run(const cli_args *args) {
-    if (!cli_value(args, "train")) return cli_misuse(args, "--train CLIP,... says what to fit to; it is missing");
-    if (!cli_value(args, "test")) return cli_misuse(args, "--test CLIP,... says what to measure on; it is missing");
+    if (!cli_value(args, "train")) return cli_misuse(args, "--train CLIP,... is missing: name the clips to fit to");
+    if (!cli_value(args, "test")) return cli_misuse(args, "--test CLIP,... is missing: name the clips to measure on");
     comparison *c = calloc(1, sizeof *c);
     if (!c) return cli_fail("not enough memory");
     c->args = args;
@@ -470,19 +469,17 @@ const cli_command cli_compare = {
     "compare",
     "BUNDLE --train CLIP,... --test CLIP,... [--methods M,...] [--report FILE.html]",
     "Fits every method, measures each on clips it has not seen, and prints the table.",
-    "A method is METHOD, METHOD/BLEND or METHOD/BLEND/CORRECTIVE, as in `pelt fit`. rough and jump are as in `pelt\n"
-    "measure`. ns/v is the time of a whole frame (pose, positions, normals) on one thread, per vertex.\n"
-    "--frame-errors and --vertex-errors write an array of [methods][frames][rms, max] and of [methods][vertices], on "
-    "the test "
-    "clips.",
+    "A method is METHOD, METHOD/BLEND or METHOD/BLEND/CORRECTIVE, as in `pelt fit`. rough and jump are as in `pelt "
+    "measure`. ns/v is the time of a whole frame (pose, positions, normals) on one thread, per vertex. --frame-errors "
+    "and --vertex-errors write arrays [methods][frames][rms, max] and [methods][vertices] for the test clips.",
     run,
     1,
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
-     {"every", "N", "Train on every N-th frame of the clips only; default all."},
+     {"every", "N", "Train only on every N-th frame of the clips; default all."},
      CLI_EXAMPLE_OPTIONS,
      CLI_CACHE_OPTIONS,
-     {"test", "CLIP,...", "Clips to measure on; none of the training clips."},
+     {"test", "CLIP,...", "Clips to measure on; not training clips."},
      {"methods", "M,...", "What to compare; default: all.", CLI_METHODS},
      CLI_FIT_OPTIONS,
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames.",
@@ -490,9 +487,9 @@ const cli_command cli_compare = {
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame.", CLI_OUTPUT},
      {"panels", "errors|differences|poses",
-      "What the picture shows: errors; models and how far they are apart; or truth and models in six poses."},
+      "What the picture shows: errors; models and their differences; or truth and models in six poses."},
      CLI_ERROR_FILES,
      {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
-     {"force", NULL, "Go on even when the input does not seem to fit together."}},
+     {"force", NULL, "Go on even if the input looks inconsistent."}},
     .example = "pelt compare arm.glb --train train --test test --methods ssd,psd --report report.html",
 };

@@ -1,7 +1,7 @@
-/* cmd_completion.c: pelt completion: scripts for shells, and the words that they ask for. The scripts know nothing of
-   pelt: they send the words of the line, the last one unfinished, and get what could stand in its place. So they say what
-   the tables of the commands say, and the clips are those of the file on the line. Names come from untrusted files:
-   scripts must show them, and never run them. */
+/* cmd_completion.c: pelt completion: shell scripts, and the words they request. The scripts know nothing about pelt:
+   they send the words of the line, the last one unfinished, and get its possible completions. So completions come from
+   the commands' own tables, and clips from the file on the line. Names come from untrusted files: scripts must show
+   them, and never run them. */
 
 #include "cli/cli.h"
 #include "io/io.h"
@@ -10,7 +10,7 @@
 
 /* -- Scripts -------------------------------------------------------------------------------------------------------- */
 
-/* Bash breaks words at =, and so must the answers be; compgen -W would run what is in them. */
+/* Bash breaks words at =, and so must the answers; compgen -W would run code in them. */
 static const char bash_script[] =
     "# bash completion for pelt; `pelt completion bash` prints it\n"
     "_pelt() {\n"
@@ -72,20 +72,20 @@ static const char fish_script[] = "# fish completion for pelt; `pelt completion 
 
 /* -- Words ---------------------------------------------------------------------------------------------------------- */
 
-/* What is typed so far: "kernel,ps" has the prefix "kernel," before the word that is completed. */
+/* What is typed so far: "kernel,ps" has the prefix "kernel," before the word to complete. */
 typedef struct typed {
     const char *before; /* printed before every answer */
     size_t before_length;
     const char *word;
 } typed;
 
-/* "answer<TAB>what it is", where it begins like the word. Names that would confuse a line are left out. */
+/* "answer<TAB>what it is", if it starts with the word. Names that would break a line are left out. */
 static void offer(const typed *t, const char *answer, const char *help) {
     if (strncmp(answer, t->word, strlen(t->word)) || strpbrk(answer, "\n\r\t") || !pelt_is_utf8(answer)) return;
     printf("%.*s%s%s%s\n", (int)t->before_length, t->before, answer, help ? "\t" : "", help ? help : "");
 }
 
-/* A line that begins with a tab asks for files. */
+/* A line that begins with a tab requests files. */
 static void offer_files(void) { printf("\tfiles\n"); }
 
 static void offer_choices(const typed *t, const char *choices) {
@@ -143,7 +143,7 @@ static const cli_option *option_named(const cli_command *command, const char *na
     return NULL;
 }
 
-/* The value of an option, of which `word` is typed; `before` stays as it is. */
+/* Completes `word`, the value of an option; `before` is kept. */
 static void offer_value(const cli_option *option, const cli_args *line, const char *before, const char *word) {
     cli_kind kind = cli_kind_of(option);
     typed t = {before, (size_t)(word - before), word};
@@ -171,7 +171,7 @@ static void offer_verb_words(const typed *t, const cli_command *command, const c
     if (command->most_inputs && command != &cli_completion) offer_files();
 }
 
-/* words: the verb, what follows it, and last the word to complete. */
+/* words: the verb, its arguments, and finally the word to complete. */
 static void offer_words(int count, const char *const *words) {
     const char *word = count ? words[count - 1] : "";
     typed t = {"", 0, word};
@@ -208,7 +208,7 @@ static int run(const cli_args *args) {
     if (args->input_count > 1) return cli_misuse(args, "\"%s\" is one input too many", args->inputs[1]);
     const char *script = !strcmp(shell, "bash") ? bash_script : !strcmp(shell, "zsh") ? zsh_script : fish_script;
     if (script == fish_script && strcmp(shell, "fish"))
-        return cli_misuse(args, "\"%s\": there are scripts for bash, zsh and fish", shell);
+        return cli_misuse(args, "\"%s\": expected bash, zsh or fish", shell);
     return fputs(script, stdout) < 0 ? CLI_FAILED : CLI_DONE;
 }
 
@@ -217,8 +217,7 @@ const cli_command cli_completion = {
     "bash|zsh|fish",
     "Prints a script that completes verbs, methods, options and clips in a shell.",
     "`cmake --install` puts the scripts where the shells look for them. Without it: `source <(pelt completion bash)` "
-    "in "
-    "~/.bashrc, `source <(pelt completion zsh)` after compinit in ~/.zshrc, or `pelt completion fish > "
+    "in ~/.bashrc, `source <(pelt completion zsh)` after compinit in ~/.zshrc, or `pelt completion fish > "
     "~/.config/fish/completions/pelt.fish`.",
     run,
     1,

@@ -1,12 +1,12 @@
-/* cmd_demo.c: pelt demo: the whole tour on the built-in arm, by the very commands that a user types. */
+/* cmd_demo.c: pelt demo: the whole tour on the built-in arm, by the commands a user would type. */
 
 #include "cli/cli.h"
 #include <string.h>
 
 enum { MOST_WORDS = 24 };
 
-/* Shows a command, with the program as it was called, so that it can be typed again, and runs it. The words are separated
-   by single spaces; DIR stands for the folder. */
+/* Shows a command, with the program as called, so that it can be repeated, and runs it. Words are separated by single
+   spaces; DIR stands for the folder. */
 static int step(const cli_args *args, const char *folder, const char *why, const char *command) {
     char line[4096] = "";
     for (const char *at = command; *at && strlen(line) + strlen(folder) + 2 < sizeof line;) {
@@ -33,15 +33,15 @@ static int run(const cli_args *args) {
     static const struct {
         const char *why, *command;
     } tour[] = {
-        {"A built-in arm: examples to learn from (train) and a motion to be judged by (test).", "sample arm -o DIR"},
-        {"What is in the files, and whether they fit together.", "info DIR/arm.glb"},
+        {"A built-in arm: examples to learn from (train) and a motion to be judged on (test).", "sample arm -o DIR"},
+        {"What is in the files, and whether they match.", "info DIR/arm.glb"},
         {"Fit a skin.", "fit DIR/arm.glb --train train --method kernel -o DIR/arm.pelt"},
         {"Deform the test motion with it, as a point cache that any animation program reads.",
          "eval DIR/arm.pelt DIR/arm.glb --clip test -o DIR/arm.deformed.pc2"},
-        {"How wrong is it on the motion that it has not seen?", "measure DIR/arm.pelt DIR/arm.glb --clip test"},
+        {"How accurate is it on motion it has not seen?", "measure DIR/arm.pelt DIR/arm.glb --clip test"},
         {"All methods side by side, with pictures of where they fail.",
          "compare DIR/arm.glb --train train --test test --report DIR/report.html"},
-        {"The plainest method and the best one, in one picture.",
+        {"The simplest method and the best one, in one picture.",
          "compare DIR/arm.glb --train train --test test --methods ssd,kernel --show test:48 --picture "
          "DIR/arm.png"},
         {"How fast does it run here?", "bench --vertices 11574 --turns 15"},

@@ -34,7 +34,7 @@ static bool choose_deformer(const cli_args *args, cli_deformer *by, pelt_error *
     return by->device != NULL;
 }
 
-/* Deforms a clip, or writes its poses as they are. */
+/* Deforms a clip, or writes just its poses. */
 static int eval_clip(const cli_args *args, cli_deformer *by, const pelt_bundle *bundle, const pelt_clip *clip) {
     const char *path = cli_value(args, "output");
     pelt_error error;
@@ -45,7 +45,7 @@ static int eval_clip(const cli_args *args, cli_deformer *by, const pelt_bundle *
                                           .flattened = &flat};
     if (pelt_export_frames(by->skin, bundle, clip, &options, path, &error)) return cli_error(&error), CLI_FAILED;
     if (flat && !args->quiet)
-        cli_fail("note: %u vertices are flattened by joints of scale 0 in the rest pose of %s; they stay there", flat,
+        cli_fail("note: joints of scale 0 flatten %u vertices in the rest pose of %s; they stay there", flat,
                  bundle->path);
     cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, by->skin->vertex_count);
     return cli_print_json(args, cli_pack("{s:s, s:s, s:s, s:i, s:i}", "output", path, "skin", args->inputs[0], "clip",
@@ -55,10 +55,10 @@ static int eval_clip(const cli_args *args, cli_deformer *by, const pelt_bundle *
 
 static int check_words(const cli_args *args) {
     const char *clip = cli_value(args, "clip"), *live = cli_value(args, "live");
-    if (!cli_value(args, "output")) return cli_misuse(args, "-o OUT says where the result goes; it is missing");
-    if (!clip && !live) return cli_misuse(args, "--clip CLIP says what to deform, or --live STREAM; both are missing");
-    if (clip && live) return cli_misuse(args, "--clip and --live are two things to deform: choose one");
-    if (cli_value(args, "rate") && !live) return cli_misuse(args, "--rate is for --live");
+    if (!cli_value(args, "output")) return cli_misuse(args, "-o OUT is missing: name the file to write");
+    if (!clip && !live) return cli_misuse(args, "--clip CLIP or --live STREAM is missing: name what to deform");
+    if (clip && live) return cli_misuse(args, "--clip and --live exclude each other: choose one");
+    if (cli_value(args, "rate") && !live) return cli_misuse(args, "--rate needs --live");
     if (args->json && !strcmp(cli_value(args, "output"), "-"))
         return cli_misuse(args, "--json and positions cannot both go to standard output: name a file with -o");
     return CLI_DONE;
@@ -95,25 +95,21 @@ static int run(const cli_args *args) {
 const cli_command cli_eval = {
     "eval",
     "SKIN BUNDLE --clip CLIP|--live STREAM -o OUT",
-    "Deforms a clip, or poses as they come, with a skin and writes the positions.",
-    "OUT is a point cache (.pc2, .mdd, .npy), a folder of .obj files, or BUNDLE as a .glb or .gltf that plays in any\n"
-    "viewer: all of the file stays, and the clip becomes one morph target per frame. OUT.poses are the clip's poses, "
-    "as\n"
-    "lines for --live.\n"
-    "\n"
-    "With --live a line is a pose: x y z w for every joint of BUNDLE in its order, or for those that a first line "
-    "names.\n"
-    "STREAM is a pipe, - for standard input, or a recorded file, which is played at --rate. OUT is an .npy file, or\n"
-    "anything else (- is standard output) for plain little-endian floats, x y z of each vertex, frame after frame. It "
-    "ends\n"
-    "with the stream or by Ctrl-C, and says how late frames were.",
+    "Deforms a clip, or a stream of poses, with a skin and writes the positions.",
+    "OUT is a point cache (.pc2, .mdd, .npy), a folder of .obj files, or BUNDLE as a .glb or .gltf that plays in any "
+    "viewer: it keeps everything in the file, and the clip becomes one morph target per frame. OUT.poses holds the "
+    "clip's poses as lines for --live.\n\n"
+    "With --live, each line is a pose: x y z w for every joint of BUNDLE in order, or for those that a first line "
+    "names. STREAM is a pipe, - for standard input, or a recorded file, which is played at --rate. OUT is an .npy "
+    "file, or anything else (- is standard output) for plain little-endian floats, x y z of each vertex, frame by "
+    "frame. It ends with the stream or with Ctrl-C, and reports how late frames were.",
     run,
     2,
     2,
     {{"clip", "CLIP", "The clip to deform."},
      {"live", "STREAM", "Poses line by line, from a pipe, a file, or - for standard input.", CLI_INPUT},
-     {"rate", "N", "--live: frames a second that are expected, and of recorded ones played; default 60."},
+     {"rate", "N", "--live: frames per second, expected or played from a recording; default 60."},
      {"output", "OUT", ".pc2 .mdd .npy .glb .gltf .poses, or a folder for .obj."},
-     {"device", "D", "Who deforms: cpu (default), gl, cuda; one of several as gl:1."}},
+     {"device", "D", "Where to deform: cpu (default), gl, cuda; one of several as gl:1."}},
     .example = "pelt eval arm.pelt arm.glb --clip test -o deformed.pc2",
 };

@@ -20,13 +20,13 @@ static bool measure_cost(exporting *x, pelt_examples examples, int which) {
     return measure != NULL;
 }
 
-/* Refits the weights without negative ones and tells what that costs. */
+/* Refits the weights without negative ones and reports the cost. */
 static bool make_convex(exporting *x) {
     const pelt_clip **clips;
     size_t count;
     pelt_error error;
     if (!cli_value(x->args, "train"))
-        return cli_misuse(x->args, "--convex refits weights to examples: --train CLIP,... says which"), false;
+        return cli_misuse(x->args, "--convex refits weights to examples: name them with --train CLIP,..."), false;
     if (pelt_has_corrective(&x->skin))
         return cli_fail("%s: its corrective belongs to its weights, so --convex cannot refit them; fit it again with "
                         "--blend file or --blend fit, which have no negative weights",
@@ -44,26 +44,25 @@ static bool make_convex(exporting *x) {
     return measure_cost(x, examples, 1);
 }
 
-/* Where the result is this much further from the skin, of the diagonal, it is said aloud. */
+/* Distance from the skin, in diagonals, that is worth a warning. */
 #define WORTH_A_WARNING 1e-4
 
-/* What the targets cost, in words. */
+/* Reports the error of the targets. */
 static void say_targets(const exporting *x, const pelt_export_options *options, const pelt_export_report *r) {
     double diagonal = x->bundle->mesh.diagonal;
     uint32_t most = options->targets ? options->targets : PELT_EXPORT_TARGETS;
     if (!options->clip_count && r->target_count > most)
         cli_say(
             x->args,
-            "  warning: %u morph targets are more than the %u that every player plays, and without --clip there are "
-            "no frames to make fewer for\n",
+            "  warning: %u morph targets are more than the %u that every player supports, and without --clip there are "
+            "no frames to approximate\n",
             r->target_count, most);
     if (!r->compressed) return;
     if (r->whole_count)
-        cli_say(x->args,
-                "  the corrective's own %u targets became %u, made for the frames of the clips: ", r->whole_count,
+        cli_say(x->args, "  the corrective's %u targets became %u, fitted to the frames of the clips: ", r->whole_count,
                 r->target_count);
     else
-        cli_say(x->args, "  wpsd has no targets of its own; these are made for the frames of the clips: ");
+        cli_say(x->args, "  wpsd has no targets; these are fitted to the frames of the clips: ");
     cli_say(x->args, "off by %.2g of the diagonal at most, %.2g RMS", r->worst / diagonal, r->rms / diagonal);
     if (r->normal_rms_degrees > 0) cli_say(x->args, ", normals by %.2g degrees RMS", r->normal_rms_degrees);
     cli_say(x->args, "\n");
@@ -72,9 +71,8 @@ static void say_targets(const exporting *x, const pelt_export_options *options, 
                 r->true_rms[0], 100 * r->true_rms[0] / diagonal, r->true_rms[1], 100 * r->true_rms[1] / diagonal);
     if (r->worst > WORTH_A_WARNING * diagonal)
         cli_say(x->args,
-                "  warning: that is more than %g of the diagonal; --targets N allows more, where players do, and fewer "
-                "clips "
-                "in one file need fewer\n",
+                "  warning: that is more than %g of the diagonal; use --targets N to allow more, if players do, or put "
+                "fewer clips in one file\n",
                 WORTH_A_WARNING);
 }
 
@@ -83,19 +81,18 @@ static void say_export(const exporting *x, const char *path, const pelt_export_o
     const cli_args *args = x->args;
     cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %u morph targets, %zu clips\n", path,
             x->skin.vertex_count, x->skin.joint_count, r->driven_count, r->target_count, options->clip_count);
-    if (r->pair_count)
-        cli_say(args, "  negative weights became weights on %u nodes that lie beyond joints\n", r->pair_count);
+    if (r->pair_count) cli_say(args, "  negative weights became weights on %u nodes beyond joints\n", r->pair_count);
     say_targets(x, options, r);
     if (x->convex)
         cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
     if (options->embed)
         cli_say(args, "  with the skin inside, %zu bytes, for players that know pelt\n", x->bytes->size);
     if (x->bundle->clip_count > options->clip_count && (r->driven_count || r->target_count) && !args->quiet)
-        cli_fail("note: %u of the %u clips in %s were not named by --clip: they are written as they are, without what "
+        cli_fail("note: %u of the %u clips in %s were not named by --clip: they are written unchanged, without what "
                  "the skin adds to them",
                  x->bundle->clip_count - (uint32_t)options->clip_count, x->bundle->clip_count, args->inputs[1]);
     if (r->beyond_four)
-        cli_say(args, "  %u vertices follow more than 4 joints: engines that read only four will show them wrong\n",
+        cli_say(args, "  %u vertices follow more than 4 joints: engines that read only four will deform them wrongly\n",
                 r->beyond_four);
     if (r->shear > 1e-4)
         cli_say(args, "  the nodes are off by up to %.2g: a joint is scaled unevenly, and nodes cannot shear\n",
@@ -143,7 +140,7 @@ static int write_plain(exporting *x, pelt_export_options options, const char *pa
 
 static int run(const cli_args *args) {
     const char *path = cli_value(args, "output");
-    if (!path) return cli_misuse(args, "-o OUT.glb (or OUT.gltf) says where the result goes; it is missing");
+    if (!path) return cli_misuse(args, "-o OUT.glb (or OUT.gltf) is missing: name the file to write");
     exporting x = {.args = args};
     pelt_export_options options = {.plain_normals = cli_value(args, "no-normals") != NULL, .threads = args->threads};
     if (!cli_count(args, "targets", 1, UINT32_MAX, &options.targets)) return CLI_MISUSE;
@@ -165,28 +162,23 @@ const cli_command cli_export = {
     "export",
     "SKIN BUNDLE [--clip CLIP,...] -o OUT.glb",
     "Writes the character with a skin as plain glTF that any engine plays.",
-    "OUT is BUNDLE with the skin in it: meshes, materials, pictures, nodes, cameras, extras and clips stay as they "
-    "are.\n"
-    "Weights and rest positions are those of the skin. Driven joints become nodes whose motion is written down frame "
-    "by\n"
-    "frame for the clips that are named; so do pairs of joints, which stand in for negative weights. Correctives "
-    "become\n"
-    "morph targets with tracks of weights from 0 to 1, and with changes of normals, which --no-normals leaves out. "
-    "Where\n"
-    "they would be more than --targets, or are no sum at all (wpsd), the targets are those that come nearest in the "
-    "frames\n"
-    "of the clips, and what that costs is said.",
+    "OUT is BUNDLE with the skin in it: meshes, materials, images, nodes, cameras, extras and clips stay as they are. "
+    "Weights and rest positions are the skin's. Driven joints become nodes whose motion is baked frame by frame for "
+    "the named clips; so do the pairs of joints that replace negative weights. Correctives become morph targets with "
+    "weight tracks from 0 to 1 and with normal deltas, which --no-normals omits. If there would be more than "
+    "--targets, or if the corrective is not a sum of targets (wpsd), the targets are the best approximation over the "
+    "frames of the clips, and the error of that is reported.",
     run,
     2,
     2,
     {{"clip", "CLIP,...", "Clips to write driven joints and correctives into; the others stay as they are."},
-     {"output", "OUT.glb", "The file to write: .glb, or .gltf with a .bin beside it."},
-     {"embed", NULL, "Put the skin itself into OUT too, for players that know pelt; others do not see it."},
-     {"no-normals", NULL, "Leave out what correctives do to normals: smaller, and engines shade it as the blend does."},
-     {"targets", "N", "At most so many morph targets; default: 192, which every WebGL2 device plays."},
+     {"output", "OUT.glb", "The file to write: .glb, or .gltf with a .bin."},
+     {"embed", NULL, "Also embed the skin itself in OUT, for players that support pelt; others ignore it."},
+     {"no-normals", NULL, "Omit the normal deltas of correctives: smaller, and engines shade it as the blend does."},
+     {"targets", "N", "Maximum number of morph targets; default: 192, which every WebGL2 device supports."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints, for fewer nodes; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},
-     {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves just like OUT.glb.",
+     {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves exactly like OUT.glb.",
       CLI_OUTPUT}},
     .example = "pelt export arm.pelt arm.glb --clip test -o plain.glb",
 };

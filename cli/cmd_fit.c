@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one call of the command holds, so that it can be given back on every way out. */
+/* Everything one call of the command owns, so that every exit can free it. */
 typedef struct fitting {
     const cli_args *args;
     const pelt_progress *progress; /* NULL: a bar */
@@ -35,19 +35,19 @@ static void warn(fitting *f, const char *text) {
     cli_warn(f->args, "%s", text);
 }
 
-/* Methods that go through their examples, as far as they can: their error in training says nothing. */
+/* Methods that interpolate their examples: their training error says nothing. */
 static bool interpolates(const pelt_fit_options *o) {
     return o->corrective == PELT_CORRECTIVE_PSD || o->corrective == PELT_CORRECTIVE_WPSD ||
            o->corrective == PELT_CORRECTIVE_KERNEL;
 }
 
-/* What makes a skin worse than one that nothing was learned for. */
+/* Why a skin may be worse than one that learned nothing. */
 static const char *why_worse(const fitting *f) {
     const pelt_fit_options *o = &f->report.options;
     if (o->blend == PELT_BLEND_DISTANCE && o->corrective == PELT_CORRECTIVE_NONE)
-        return "weights by distance know nothing of the character; use --blend file or --blend fit";
-    if (f->examples.count < 10) return "so few examples teach little; give it more of them";
-    return "the examples are too few or too unlike one another to learn from; give it more of them, or a simpler "
+        return "weights by distance know nothing about the character; use --blend file or --blend fit";
+    if (f->examples.count < 10) return "so few examples teach little; give it more";
+    return "the examples are too few or too different to learn from; give it more, or use a simpler "
            "method";
 }
 
@@ -61,12 +61,12 @@ static void judge(fitting *f) {
                  held ? "held-out examples" : "its own examples", judged->rel_err, why_worse(f));
         warn(f, text);
     } else if (held && !interpolates(&f->report.options) && held->rms > 2 * train->rms && held->rel_err > 0.2) {
-        warn(f, "the error on held-out examples is more than twice the error in training: the skin has learned the "
-                "examples by heart; give it more of them, or a simpler method");
+        warn(f, "the error on held-out examples is more than twice the training error: the skin overfits; give it more "
+                "examples, or use a simpler method");
     }
 }
 
-/* How the alternation of weights and rest positions came to rest, where there was one. */
+/* How the alternation of weights and rest positions converged, if there was one. */
 static void print_convergence(const fitting *f) {
     const pelt_blend_figures *b = &f->report.blend_fit;
     for (uint32_t i = 0; i < b->round_count; i++)
@@ -86,8 +86,9 @@ static int print_result(fitting *f, const char *path) {
     json_t *figures = pelt_corrective_json(r, f->bundle, f->examples);
     cli_say_corrective(f->args, figures);
     if (!f->examples.count)
-        cli_say(f->args, "  nothing was learned: the weights are %s, and there are no examples to measure them on\n",
-                r->options.blend == PELT_BLEND_FILE ? "the file's" : "made from the distance to the bones");
+        cli_say(f->args,
+                "  nothing was learned: the weights come from %s, and there are no examples to measure them on\n",
+                r->options.blend == PELT_BLEND_FILE ? "the file" : "the distance to the bones");
     if (r->train) {
         cli_measure_text(r->train, text, sizeof text);
         cli_say(f->args, "  training  %s  on %zu examples\n", text, f->examples.count);
@@ -113,24 +114,24 @@ static int print_result(fitting *f, const char *path) {
     return cli_print_json(f->args, object);
 }
 
-/* Blends that are taken as they are need no examples. */
+/* Blends that are not fitted need no examples. */
 static bool learns(const fitting *f) {
     const pelt_fit_options *o = &f->options;
     return o->corrective != PELT_CORRECTIVE_NONE || o->blend == PELT_BLEND_FIT || o->blend == PELT_BLEND_JOINTS;
 }
 
-/* A mesh without weights gets them from its bones, unless it is said how. */
+/* A mesh without weights gets them from its bones, unless the user chose a blend. */
 static void weigh(fitting *f) {
     const pelt_mesh *mesh = &f->bundle->mesh;
     bool none = !mesh->influences.first[mesh->vertex_count];
     if (!none || f->options.blend != PELT_BLEND_FILE || cli_value(f->args, "blend")) return;
     f->options.blend = PELT_BLEND_DISTANCE;
     if (!f->args->quiet)
-        cli_fail("note: %s has no weights: they are made from the distance to the bones (--blend distance)",
+        cli_fail("note: %s has no weights: they are computed from the distance to the bones (--blend distance)",
                  f->bundle->path);
 }
 
-/* The examples, and whether they fit together. */
+/* The examples, and whether they are consistent. */
 static int read_examples(fitting *f) {
     const cli_args *args = f->args;
     const pelt_clip **clips;
@@ -154,8 +155,8 @@ static int fit_bundle(fitting *f) {
     if (!read_options(f)) return CLI_MISUSE;
     if (!cli_value(args, "train") && learns(f))
         return cli_misuse(args,
-                          "--train CLIP,... says what to fit to; it is missing. Without examples there are the plain "
-                          "blends, --method ssd and --method ssd --blend distance");
+                          "--train CLIP,... is missing: name the clips to fit to. Only the plain blends, --method ssd "
+                          "and --method ssd --blend distance, need no examples");
     f->bundle = cli_bundle(args, args->inputs[0], &error);
     if (!f->bundle) return cli_error(&error);
     if (!cli_cache_options(args, f->bundle)) return CLI_MISUSE;
@@ -180,7 +181,7 @@ static void end_fitting(fitting *f) {
 static int run(const cli_args *args) {
     const char *path = cli_value(args, "output");
     pelt_error error;
-    if (!path) return cli_misuse(args, "-o SKIN.pelt says where the skin goes; it is missing");
+    if (!path) return cli_misuse(args, "-o SKIN.pelt is missing: name the file to write");
     fitting f = {.args = args, .arena = pelt_arena_new(0), .warnings = json_array()};
     if (!f.arena) return cli_fail("not enough memory");
     int code = fit_bundle(&f);
@@ -189,9 +190,9 @@ static int run(const cli_args *args) {
     return code;
 }
 
-/* -- The same words from the page -------------------------------------------------------------------------------- */
+/* -- The same options from the page ------------------------------------------------------------------------------ */
 
-/* A page may name no files: not those to read, nor those to write. */
+/* A page may not name files, neither to read nor to write. */
 static bool names_no_files(const cli_args *args) {
     for (int i = 0; args->command->options[i].name; i++) {
         const cli_option *option = &args->command->options[i];
@@ -205,7 +206,7 @@ static bool names_no_files(const cli_args *args) {
     return true;
 }
 
-/* Every clip is one of the bundle's, and not CLIP=FILE or a file of sculpts. */
+/* Checks that every clip is one of the bundle's, not CLIP=FILE or a file of sculpts. */
 static bool names_known_clips(const char *path, const char *names) {
     pelt_error error;
     size_t count = 0;
@@ -258,33 +259,28 @@ const cli_command cli_fit = {
     "BUNDLE --train CLIP,... [--method M] -o SKIN.pelt",
     "Fits a skin to examples.",
     "BUNDLE is a glTF file; keyframe i of a clip is the pose of example i, and the true positions are in a point "
-    "cache\n"
-    "beside it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE. Named "
-    "controls\n"
-    "are columns of body.CLIP.csv, one row per frame, or tracks of the file.\n"
-    "Of several objects each may have a cache of its own, body.OBJECT.CLIP.pc2. A cache with one point for all "
-    "vertices\n"
-    "that the file splits at seams, as Blender writes it, is matched to them.\n"
-    "--method ssd, alone or with --blend distance, needs no examples: the weights are the file's, or made from the\n"
-    "distance to the bones.\n"
-    "The training error is of the skin that is written; the held-out error is of a fit that did not see those "
-    "examples.",
+    "cache next to it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE. "
+    "Named controls are columns of body.CLIP.csv, one row per frame, or tracks of the file. If a file has several "
+    "objects, each may have its own cache, body.OBJECT.CLIP.pc2. A cache with one point for all vertices that the "
+    "file splits at a seam, as Blender writes it, is matched to them. --method ssd, alone or with --blend distance, "
+    "needs no examples: the weights come from the file, or from the distance to the bones. The training error is that "
+    "of the skin written; the held-out error is that of a fit that did not see those examples.",
     run,
     1,
     1,
     {{"train", "CLIP,...", "Clips to fit to."},
-     {"every", "N", "Train on every N-th frame of the clips only; default all."},
+     {"every", "N", "Train only on every N-th frame of the clips; default all."},
      CLI_EXAMPLE_OPTIONS,
      CLI_CACHE_OPTIONS,
      {"output", "SKIN.pelt", "The skin file to write."},
      {"method", "ssd|joints|psd|wpsd|eigen|kernel",
-      "A preset of blend and corrective; default kernel, or none where only --blend is named."},
+      "A preset of blend and corrective; default kernel, or none if only --blend is given."},
      {"blend", "file|distance|fit|joints",
       "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "
       "skeleton's joints (fit), or of any sign with driven joints (joints)."},
      {"corrective", "none|psd|wpsd|eigen|kernel", "What is added to the rest pose before blending."},
      CLI_FIT_OPTIONS,
-     {"holdout", "FRACTION", "Examples left out to measure the error on; default 0.2, 0 skips it."},
-     {"force", NULL, "Fit even when the input does not seem to fit together."}},
+     {"holdout", "FRACTION", "Examples held out to measure the error on; default 0.2, 0 skips it."},
+     {"force", NULL, "Fit even if the input looks inconsistent."}},
     .example = "pelt fit arm.glb --train train --method kernel -o arm.pelt",
 };

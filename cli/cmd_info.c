@@ -54,7 +54,7 @@ static json_t *list_skin_controls(const cli_args *args, const pelt_skin *skin) {
     return list;
 }
 
-/* Equal for a skin and the mesh that it was made for. */
+/* Equal for a skin and the mesh it was made for. */
 static void set_mesh_hash(json_t *object, uint64_t hash) {
     char text[20];
     snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
@@ -142,7 +142,7 @@ static json_t *info_cache(const cli_args *args, const char *path, pelt_error *er
 
 /* -- Tables of controls ------------------------------------------------------------------------------------------- */
 
-/* Least and most of a column. */
+/* Minimum and maximum of a column. */
 static void column_range(const float *values, size_t rows, size_t columns, size_t column, double range[2]) {
     range[0] = INFINITY, range[1] = -INFINITY;
     for (size_t r = 0; r < rows; r++) {
@@ -175,7 +175,7 @@ static json_t *info_table(const cli_args *args, const char *path, pelt_error *er
 
 /* -- Bundles ------------------------------------------------------------------------------------------------------ */
 
-/* The cache of a clip that was given beside the bundle on the command line: body.glb and body.CLIP.pc2. */
+/* The cache of a clip given along with the bundle on the command line: body.glb and body.CLIP.pc2. */
 static const char *given_cache(const cli_args *args, const char *bundle_path, const char *clip) {
     char stem[1024];
     snprintf(stem, sizeof stem, "%s", cli_base_name(bundle_path));
@@ -199,7 +199,7 @@ static uint32_t most_influences(const pelt_mesh *mesh) {
     return most;
 }
 
-/* Loads the true positions of every clip that has a cache; what cannot be loaded becomes a finding. */
+/* Loads the true positions of every clip that has a cache; failures become findings. */
 static size_t load_clips(const cli_args *args, pelt_bundle *bundle, const pelt_clip **clips, json_t *problems) {
     size_t count = 0;
     for (uint32_t c = 0; c < bundle->clip_count; c++) {
@@ -233,7 +233,7 @@ static json_t *list_controls(const cli_args *args, const pelt_bundle *bundle) {
     return list;
 }
 
-/* Objects in the order of their vertices, which is that of the points of a cache of all; a cache of one object is named
+/* Objects in vertex order, which is also the point order of a cache of all objects; a cache of one object is named
    after it. */
 static json_t *list_objects(const cli_args *args, const pelt_mesh *mesh) {
     json_t *list = json_array();
@@ -250,7 +250,7 @@ static json_t *list_objects(const cli_args *args, const pelt_mesh *mesh) {
 static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *error) {
     pelt_bundle *bundle = pelt_bundle_read(path, error);
     if (!bundle) return NULL;
-    cli_cache_options(args, bundle); /* they were looked at before */
+    cli_cache_options(args, bundle); /* already checked */
     const pelt_mesh *mesh = &bundle->mesh;
     uint32_t *point_of = PELT_NEW(bundle->arena, mesh->vertex_count, uint32_t);
     const pelt_clip **clips = PELT_NEW(bundle->arena, bundle->clip_count, const pelt_clip *);
@@ -258,7 +258,7 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
     size_t clip_count = clips ? load_clips(args, bundle, clips, problems) : 0;
     pelt_examples frames = pelt_bundle_examples(bundle, clips, clip_count);
     uint32_t points = pelt_weld(bundle->arena, mesh, frames, 1e-6 * mesh->diagonal, point_of);
-    cli_say(args, "%s: %u vertices (%u points where seams are closed), %u triangles, %u targets, diagonal %.4g\n", path,
+    cli_say(args, "%s: %u vertices (%u points with seams welded), %u triangles, %u targets, diagonal %.4g\n", path,
             mesh->vertex_count, points, mesh->triangle_count, mesh->target_count, (double)mesh->diagonal);
     cli_say(args, "  %u joints, at most %u influences per vertex\n", bundle->skeleton.joint_count,
             most_influences(mesh));
@@ -328,10 +328,9 @@ const cli_command cli_info = {
     "info",
     "FILE...",
     "What is in a glTF, cache, skin or .keys file, and every problem found.",
-    "Caches beside a glTF file (body.CLIP.pc2 beside body.glb) are read with it and compared with the rig: scale, "
-    "axes,\n"
-    "order of vertices, rest pose, duplicates. Of a file with several objects each may have a cache of its own,\n"
-    "body.OBJECT.CLIP.pc2; they are listed in the order of their vertices.",
+    "Caches next to a glTF file (body.CLIP.pc2 next to body.glb) are read with it and compared with the rig: scale, "
+    "axes, vertex order, rest pose, duplicates. If a file has several objects, each may have its own cache, "
+    "body.OBJECT.CLIP.pc2; objects are listed in vertex order.",
     run,
     1,
     CLI_MAX_INPUTS,

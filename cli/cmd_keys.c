@@ -21,7 +21,7 @@ static bool read_fraction(const cli_args *args, const char *name, double *value)
     double number = strtod(text, &end);
     if (*end == '%') number /= 100, end++;
     if (*text && !*end && number > 0 && number < 1) return *value = number, true;
-    cli_misuse(args, "--%s %s: expected a share such as 1%% or 0.01", name, text);
+    cli_misuse(args, "--%s %s: expected a fraction such as 1%% or 0.01", name, text);
     return false;
 }
 
@@ -40,7 +40,7 @@ static bool read_cache_options(const cli_args *args, pelt_soft_cache_options *op
     return true;
 }
 
-/* "3,17,250"; to be freed. False after a message. */
+/* "3,17,250"; the caller frees it. False after a message. */
 static bool read_points(const cli_args *args, const char *name, uint32_t **points, uint32_t *count) {
     const char *text = cli_value(args, name);
     size_t words = 0;
@@ -53,12 +53,12 @@ static bool read_points(const cli_args *args, const char *name, uint32_t **point
         (*points)[(*count)++] = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
     }
     bool good = words && *count == words && !*end;
-    if (!good) cli_misuse(args, "--%s %s: expected numbers of points such as 3,17,250", name, text);
+    if (!good) cli_misuse(args, "--%s %s: expected point numbers such as 3,17,250", name, text);
     cli_list_free(list);
     return good;
 }
 
-/* Opens the engine that --engine names, or returns NULL with *code 0 when none was asked for. */
+/* Opens the engine that --engine names, or returns NULL with *code 0 if there is no --engine. */
 static pelt_engine *open_engine(const cli_args *args, int *code) {
     const char *what = cli_value(args, "engine");
     pelt_engine_options options = {.workers = args->threads};
@@ -81,7 +81,7 @@ static bool read_recipe(const cli_args *args, pelt_keys_recipe *recipe) {
     for (int r = 0; r < PELT_KEYS_RECIPE_COUNT; r++)
         if (text && !strcmp(text, pelt_keys_recipe_name((pelt_keys_recipe)r)))
             return *recipe = (pelt_keys_recipe)r, true;
-    if (text) cli_misuse(args, "--recipe %s: there is no such recipe; choose pelt or paper", text);
+    if (text) cli_misuse(args, "--recipe %s: no such recipe; choose pelt or paper", text);
     return !text;
 }
 
@@ -107,12 +107,12 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
                          double seconds) {
     cli_say(args, "%s: %u keys, %u basis vectors, from %u frames in %.1f s, %zu bytes\n", path, r->keys, r->basis,
             r->frames, seconds, bytes);
-    cli_say(args, "  shots held out: largest error of 99.5%% of the frames under %.3f%% of the diagonal\n",
+    cli_say(args, "  held-out shots: largest error of 99.5%% of the frames under %.3f%% of the diagonal\n",
             100 * r->error_p995);
-    cli_say(args, "  soft cache: %u regions, %u of %u witnesses a frame; %.2f%% hits on shots held out", r->regions,
+    cli_say(args, "  soft cache: %u regions, %u of %u witnesses per frame; %.2f%% hits on held-out shots", r->regions,
             r->witnesses_each_frame, r->witnesses, 100 * r->hit_rate);
     if (r->by_controls && r->bad_frames)
-        cli_say(args, "; with controls held out, %.1f%% of %u bad frames caught", 100 * r->bad_caught, r->bad_frames);
+        cli_say(args, "; with held-out controls, %.1f%% of %u bad frames caught", 100 * r->bad_caught, r->bad_frames);
     cli_say(args, "\n  error by number of keys:");
     json_t *curve = json_array();
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++) {
@@ -135,7 +135,7 @@ static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
     pelt_error error;
     pelt_keys previous;
     const char *path = cli_value(args, "output"), *from = cli_value(args, "from"), *mesh = cli_value(args, "mesh");
-    if (!path) return cli_misuse(args, "-o FILE.keys says where the key points go; it is missing");
+    if (!path) return cli_misuse(args, "-o FILE.keys is missing: name the file to write");
     if (!read_train_options(args, &options)) return CLI_MISUSE;
     if (cli_value(args, "witnesses") && !options.witnesses) options.witnesses = PELT_KEYS_NO_WITNESSES;
     if (cli_value(args, "with")) options.engine_points = input->frames.point_count - input->second_points;
@@ -182,7 +182,7 @@ typedef struct running {
     uint32_t logged;
 } running;
 
-/* Frames that were computed in part are logged where a part was not trusted at all. */
+/* Partly computed frames are logged if some part was not trusted at all. */
 static bool is_missed(const running *r, const pelt_soft_cache_frame_info *info) {
     if (info->verdict == PELT_CACHE_PART) return info->e >= r->cache.options.e_max;
     return info->verdict != PELT_CACHE_HIT;
@@ -225,7 +225,7 @@ static int print_run(const running *r, double seconds) {
     double evaluated = (double)c->evaluated / frames;
     cli_say(r->args,
             "%u frames: %llu hits, %llu in part, %llu blended, %llu missed, %llu in doubt; %.0f of %u points computed "
-            "per frame, %.1f of them witnesses; %.3g ms a frame\n",
+            "per frame, %.1f of them witnesses; %.3g ms per frame\n",
             frames, (unsigned long long)c->hits, (unsigned long long)c->parts, (unsigned long long)c->blends,
             (unsigned long long)c->misses, (unsigned long long)c->doubts, evaluated, r->keys->point_count,
             (double)c->witnesses / frames, 1e3 * seconds / frames);
@@ -245,15 +245,15 @@ static pelt_result start_run(running *r, const pelt_soft_cache_options *options,
         pelt_engine_components(r->engine) != keys->component_count ||
         pelt_engine_controls(r->engine) != r->controls->column_count)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "the engine has %u points of %u values and %u controls, but the key points want %u of %u, and "
+                         "the engine has %u points of %u values and %u controls, but the key points need %u of %u, and "
                          "there are %u controls",
                          pelt_engine_points(r->engine), pelt_engine_components(r->engine),
                          pelt_engine_controls(r->engine), keys->engine_point_count, keys->component_count,
                          r->controls->column_count);
     if (log && keys->engine_point_count < keys->point_count)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "%s: the engine computes %u of the %u points, so missed frames cannot be logged whole", log,
-                         keys->engine_point_count, keys->point_count);
+                         "%s: the engine computes only %u of the %u points, so missed frames cannot be logged in full",
+                         log, keys->engine_point_count, keys->point_count);
     if (output && keys->component_count != 3)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: only values of three components can be written", output);
     r->values = PELT_NEW(arena, (size_t)keys->point_count * keys->component_count, float);
@@ -271,8 +271,8 @@ static int run_keys(const cli_args *args, const pelt_keys *keys, const pelt_inpu
     pelt_soft_cache_options options;
     pelt_error error;
     const pelt_frames *frames = &input->frames;
-    if (!engine) return cli_misuse(args, "--engine says what computes the keys; it is missing");
-    if (!frames->controls) return cli_misuse(args, "the clip to run is a .csv of controls");
+    if (!engine) return cli_misuse(args, "--engine is missing: name what computes the keys");
+    if (!frames->controls) return cli_misuse(args, "the clip to run must be a .csv of controls");
     if (!read_cache_options(args, &options)) return CLI_MISUSE;
     pelt_table controls = {frames->frame_count, frames->control_count, (const char **)input->control_names,
                            (float *)frames->controls};
@@ -293,7 +293,7 @@ static int run_keys(const cli_args *args, const pelt_keys *keys, const pelt_inpu
 
 /* -- Measure ------------------------------------------------------------------------------------------------------- */
 
-/* What calls and points cost: as the engine takes, or as was said. */
+/* The cost of calls and points: measured on the engine, or given by the user. */
 static bool read_cost(const cli_args *args, const pelt_keys *keys, const pelt_input *input, pelt_engine *engine,
                       pelt_keys_measure_options *options) {
     const pelt_frames *frames = &input->frames;
@@ -326,7 +326,7 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
             100 * m->final_p999, m->missed_bad, m->bad_frames);
     if (m->bad_frames)
         cli_say(args,
-                "misfit:      finds %.1f%% of the bad frames where it flags 5%% of the good ones (precision %.2f); "
+                "misfit:      finds %.1f%% of the bad frames when it flags 5%% of the good ones (precision %.2f); "
                 "correlation with the error %.2f\n",
                 100 * m->recall, m->precision, m->correlation);
     else
@@ -334,13 +334,13 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
                 m->correlation);
     cli_say(
         args,
-        "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%; further than the truth moves %.3f%%, "
+        "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%; farther than the truth moves %.3f%%, "
         "over 0.1%% in %u frames\n",
         100 * m->jump, 100 * m->switch_jump, 100 * m->still_jump, m->still_frames);
     cli_say(
         args,
         "speed:       %.4f ms to reconstruct, %.0f points computed per frame, %.1f of them witnesses, in %.2f calls; "
-        "%.3g us a call and %.3g us a point: %.2f times faster\n",
+        "%.3g us per call and %.3g us per point: %.2f times faster\n",
         1e3 * m->fill_seconds, m->evaluated, m->witnesses, m->calls, 1e6 * m->call_cost, 1e6 * m->point_cost,
         m->speedup);
     json_t *json = cli_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:i}", "points", (int)keys->point_count, "keys",
@@ -417,7 +417,7 @@ static int speed(const cli_args *args) {
         return CLI_MISUSE;
     size_t count = bench_keys(points, basis, rows, &error);
     if (!count) return cli_error(&error);
-    cli_say(args, "%u points from %u vectors; milliseconds a frame, median (best)\n", points, basis);
+    cli_say(args, "%u points from %u vectors; milliseconds per frame, median (best)\n", points, basis);
     cli_say(args, "%-8s %18s %18s %18s\n", "", "keys to coordinates", "fill", "fill, 32 at once");
     json_t *list = json_array();
     for (const bench_keys_row *r = rows; r < rows + count; r++) {
@@ -443,7 +443,7 @@ static int run_verb(const cli_args *args, const char *verb, pelt_engine *engine)
     pelt_keys keys;
     pelt_input input;
     if (args->input_count <= first)
-        return cli_misuse(args, "something is missing: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
+        return cli_misuse(args, "an input is missing: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
     pelt_bytes *bytes = training ? NULL : pelt_keys_read(args->inputs[1], &keys, &error);
     if (!training && !bytes) return cli_error(&error);
     pelt_result opened = pelt_input_open(&input, args->inputs + first, (uint32_t)(args->input_count - first), engine,
@@ -461,7 +461,7 @@ static int run(const cli_args *args) {
     const char *verb = args->inputs[0];
     if (!strcmp(verb, "speed")) return speed(args);
     if (strcmp(verb, "train") && strcmp(verb, "run") && strcmp(verb, "measure"))
-        return cli_misuse(args, "there is no `pelt keys %s`; there are train, run, measure and speed", verb);
+        return cli_misuse(args, "there is no `pelt keys %s`; choose train, run, measure or speed", verb);
     int code;
     pelt_engine *engine = open_engine(args, &code);
     if (!engine && code) return code;
@@ -474,47 +474,45 @@ const cli_command cli_keys = {
     "keys",
     "train CLIP... -o FILE.keys | run FILE.keys CONTROLS.csv --engine E -o OUT | measure FILE.keys CLIP... | speed",
     "Key points and the soft cache: slow rigs at interactive speed.",
-    "train learns from clips of points (.npy, .pc2, ...; controls in a .csv beside them), from controls that an "
-    "engine\n"
-    "evaluates (.csv), and from logs of missed frames (.misses). run poses controls with the keys alone where that "
-    "can\n"
-    "be trusted, measure compares with the truth, and speed times the reconstruction (--points, --basis).\n"
-    "An engine is face, face:FILE.glb, FILE.so or pipe:COMMAND; docs/howto-keys.md has examples.",
+    "train learns from clips of points (.npy, .pc2, ...; controls in a .csv next to them), from controls that an "
+    "engine evaluates (.csv), and from logs of missed frames (.misses). run poses controls with the keys alone where "
+    "that can be trusted, measure compares with the truth, and speed times the reconstruction (--points, --basis). An "
+    "engine is face, face:FILE.glb, FILE.so or pipe:COMMAND; docs/howto-keys.md has examples.",
     run,
     1,
     CLI_MAX_INPUTS,
     {{"output", "FILE", "train: the .keys file; run: the point cache (.pc2 .mdd .npy)."},
      {"keys", "N", "train: key points; default 170."},
      {"basis", "N", "train: basis vectors; default three per key."},
-     {"error", "SHARE", "train: as few keys as keep 99.5% of held-out frames under this, such as 1%."},
+     {"error", "SHARE", "train: the fewest keys that keep 99.5% of held-out frames under this, such as 1%."},
      {"recipe", "NAME", "train: pelt, or paper (Meyer & Anderson as written)."},
-     {"fiducials", "POINT,...", "train: points that are keys in any case."},
-     {"grid", "N", "train: so many of the keys are spread evenly."},
-     {"regions", "N", "train: parts of the mesh that the soft cache judges apart; default one for three keys."},
+     {"fiducials", "POINT,...", "train: points that are always keys."},
+     {"grid", "N", "train: number of keys to spread evenly."},
+     {"regions", "N", "train: parts of the mesh that the soft cache judges separately; default one per three keys."},
      {"witnesses", "N",
-      "train: points beside the keys looked at in a frame (more where controls leave their ranges); default by "
+      "train: points checked per frame besides the keys (more if controls leave their ranges); default by "
       "errors."},
      {"residual", "SHARE",
-      "train, recipe paper: keys until the largest residual of the training frames is under this."},
-     {"batch", "N", "train, recipe paper: vectors of a batch; default 20."},
+      "train, recipe paper: add keys until the largest residual of the training frames is under this."},
+     {"batch", "N", "train, recipe paper: vectors per batch; default 20."},
      {"ridge", "X", "train: regularisation of the map; default: by cross-validation."},
-     {"bar", "SHARE", "Errors beyond this are bad; default 1% of the diagonal."},
+     {"bar", "SHARE", "Errors above this are bad; default 1% of the diagonal."},
      {"light", NULL, "train: colours: not centred, one basis for all channels."},
      {"exact", NULL, "train: keep the basis in single precision."},
      {"from", "FILE.keys", "train: retrain these with the new clips.", CLI_INPUT},
      {"with", "CLIP", "train, measure: a second mesh that the keys of the first drive.", CLI_INPUT},
-     {"mesh", "FILE.glb", "The points at rest, for places, size and pictures.", CLI_INPUT},
+     {"mesh", "FILE.glb", "The points at rest, for positions, size and pictures.", CLI_INPUT},
      {"engine", "E", "What computes points from controls."},
-     {"points", "N", "Points of the engine, where it does not say; of the face: so many of all."},
-     {"engine-controls", "N", "Controls of a shared object that does not say."},
-     {"cost", "MICROSECONDS", "Work added to every point of the face; for measure without an engine: its cost."},
-     {"timeout", "SECONDS", "How long an engine may take for an answer; default 60."},
+     {"points", "N", "Points of the engine, if it does not say; of the face: use only this many."},
+     {"engine-controls", "N", "Controls of a shared object that does not export them."},
+     {"cost", "MICROSECONDS", "Extra work per point of the face; for measure without an engine: its cost."},
+     {"timeout", "SECONDS", "How long an engine may take to answer; default 60."},
      {"log", "FILE.misses", "run: append missed frames to this log.", CLI_OUTPUT},
      {"e-min", "X", "Misfit up to which the keys are trusted, in units of the trained bound; default 1."},
-     {"e-max", "X", "Misfit from which they are not; default 1.5 times e-min."},
-     {"step", "SHARE", "Most that switching may move a point per frame; default 0.0008 of the diagonal, 0: any."},
-     {"whole", NULL, "One decision for the whole mesh, also where there are regions."},
-     {"no-witnesses", NULL, "Trust what the keys say, also where there are witnesses."},
+     {"e-max", "X", "Misfit from which they are not trusted at all; default 1.5 times e-min."},
+     {"step", "SHARE", "Limit on how far switching moves a point per frame; default 0.0008 diagonals, 0: none."},
+     {"whole", NULL, "One decision for the whole mesh, even if there are regions."},
+     {"no-witnesses", NULL, "Trust the keys alone, even if there are witnesses."},
      {"absolute", NULL, "e is the RMS misfit in units of the values; --e-min and --e-max are 0.1 and 0.15 (paper)."},
      {"report", "FILE.html", "measure: write a page with the keys on the mesh, errors, hits and misses.", CLI_OUTPUT}},
     .example = "pelt keys train face.train.npy face.range.npy --mesh face.glb -o face.keys",

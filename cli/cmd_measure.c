@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What the diagnosis says of the clips; the figures are given all the same. */
+/* Findings about the clips; the figures are printed regardless. */
 static void warn_of_clips(const cli_args *args, pelt_bundle *bundle, const pelt_clip *const *clips, size_t count) {
     pelt_findings found = pelt_diagnose(bundle, clips, count);
     for (size_t i = 0; i < found.count; i++)
@@ -19,19 +19,19 @@ static void warn_of_clips(const cli_args *args, pelt_bundle *bundle, const pelt_
             }
 }
 
-/* A skin that is worse than none, and why that may be. */
+/* Warns of a skin that is worse than none, with a likely reason. */
 static void warn_if_worse(const cli_args *args, const pelt_skin *skin, const pelt_measure *m) {
     if (!cli_is_worse(m)) return;
     bool learned_nothing = skin->facts && skin->facts->train.rel_err > 1.01;
     cli_warn(args, "%s is worse here than a plain blend with the file's weights (rel_err %.3f): %s", args->inputs[0],
              m->rel_err,
              learned_nothing && skin->facts->blend == PELT_BLEND_DISTANCE
-                 ? "its weights are by distance, and know nothing of the character"
-             : learned_nothing ? "it already is on the examples that it was fitted to"
-                               : "the clip is unlike the examples that it was fitted to; train on more of them");
+                 ? "its weights are by distance, and know nothing about the character"
+             : learned_nothing ? "it already is on the examples it was fitted to"
+                               : "the clip is unlike the examples it was fitted to; train on more of them");
 }
 
-/* Errors of each clip, where there are several; the one with the largest rms. */
+/* Errors of each clip, if there are several; returns the one with the largest rms. */
 static const pelt_clip *say_clips(const cli_args *args, const pelt_clip *const *clips, size_t count,
                                   const pelt_measure *m, json_t *list) {
     double worst = -1;
@@ -88,7 +88,7 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
 }
 
 static int run(const cli_args *args) {
-    if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP says what to measure on; it is missing");
+    if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP is missing: name what to measure on");
     pelt_error error;
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
@@ -106,11 +106,11 @@ const cli_command cli_measure = {
     "measure",
     "SKIN BUNDLE --clip CLIP,...",
     "Error of a skin against the true positions of a clip.",
-    "rms is over all frames and vertices, max the largest distance, both in scene units and in percent of the rest\n"
-    "bounding box's diagonal. The others are relative to a linear blend with the file's own weights, less is better:\n"
-    "rel_err; roughness, how much the error differs from that of the neighbours, which the eye sees as crumples\n"
-    "(meshes of other sizes do not compare); jump, the largest change of the error from a frame to the next, where\n"
-    "the clip is a motion.",
+    "rms is over all frames and vertices, max the largest distance, both in scene units and in percent of the rest "
+    "pose's bounding-box diagonal. The others are relative to a linear blend with the file's weights, lower is "
+    "better: rel_err; roughness, how much the error differs between neighbouring vertices, which shows as crumpling "
+    "(not comparable between meshes of different sizes); jump, the largest change of the error from one frame to the "
+    "next, if the clip is a motion.",
     run,
     2,
     2,

@@ -10,7 +10,7 @@ static int run(const cli_args *args) {
     if (!strcmp(verb, "train")) return relight_train(args);
     if (!strcmp(verb, "run")) return relight_run(args);
     if (!strcmp(verb, "measure")) return relight_measure(args);
-    return cli_misuse(args, "\"%s\" is not train, run or measure", verb);
+    return cli_misuse(args, "\"%s\": expected train, run or measure", verb);
 }
 #else
 static int run(const cli_args *args) {
@@ -23,15 +23,13 @@ const cli_command cli_relight = {
     "relight",
     "train SCENE -o BOX.keys | run BOX.keys -o PICTURE.png | measure BOX.keys",
     "Indirect light of a scene from a few key points.",
-    "SCENE is cornell, or a glTF file with diffuse and emissive colours, lights and a camera. train gathers the light "
-    "of\n"
-    "a grid of lights (finished frames are kept in BOX.keys.frames, so that it can be stopped and goes on), run "
-    "gathers\n"
-    "the key points alone and fills in all others, measure says how wrong that is and how much faster.",
+    "SCENE is cornell, or a glTF file with diffuse and emissive colours, lights and a camera. train gathers light for "
+    "a grid of lights (finished frames are kept in BOX.keys.frames, so that it can be stopped and resumed), run "
+    "gathers only the key points and fills in all others, measure reports the error and the speedup.",
     run,
     1,
     3,
-    {{"output", "FILE", "The .keys file (train), or the picture: .png to look at, .pfm with all numbers (run)."},
+    {{"output", "FILE", "The .keys file (train), or the picture: .png for viewing, .pfm with full precision (run)."},
      {"lights", "12x12[@A:B]",
       "Training lights: columns x rows between corners A and B (x,y,z); default: under the ceiling."},
      {"move", "NAME=A:B:N+...",
@@ -39,22 +37,22 @@ const cli_command cli_relight = {
       "places "
       "(train); where it is, NAME=x,y,z (run)."},
      {"points", "pixels|surfaces",
-      "Where light is computed: in the picture, or on what it shows; default: pixels, surfaces where something moves."},
-     {"texels", "N", "About so many points on surfaces; default: as many as pixels."},
+      "Where light is computed: at pixels, or on surfaces; default: pixels, surfaces if something moves."},
+     {"texels", "N", "Approximate number of points on surfaces; default: as many as pixels."},
      {"size", "400x400", "Pixels of the picture."},
      {"samples", "N", "Paths per point of a training frame; default 64."},
      {"keys", "K", "Key points; default 200."},
      {"basis", "M", "Basis vectors; default 32."},
-     {"bounces", "N", "Most reflections of a path; default 4."},
+     {"bounces", "N", "Maximum reflections of a path; default 4."},
      {"light", "X,Y,Z", "Where the light is (run)."},
-     {"kind", "point|spot|area", "What it is; default: what the training light was."},
+     {"kind", "point|spot|area", "Its kind; default: that of the training light."},
      {"color", "R,G,B", "Its colour times its intensity, linear; default 1,1,1."},
      {"falloff", "P", "It fades with distance to the power -P; default 2."},
      {"key-samples", "N", "Paths per key point; default 256 (run), 1024 (measure)."},
-     {"indirect", NULL, "Write the indirect light alone, as on white surfaces (run)."},
-     {"direct", NULL, "Write the direct light alone likewise (run)."},
+     {"indirect", NULL, "Write only the indirect light, as on white surfaces (run)."},
+     {"direct", NULL, "Write only the direct light, as on white surfaces (run)."},
      {"full", NULL, "Gather all points instead, without key points (run)."},
-     {"no-fallback", NULL, "Do not gather all points where the key points say that the result is wrong (run)."},
+     {"no-fallback", NULL, "Do not gather all points even if the key points report a wrong result (run)."},
      {"novel", "N", "Lights to measure at; default 24."},
      {"reference", "N", "Paths per point of each of the two references; default 512 (measure)."},
      {"at", "N", "Points to compare at, spread over the picture; default 10000 (measure)."},

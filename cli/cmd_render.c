@@ -1,4 +1,4 @@
-/* cmd_render.c: pelt render: draws a clip frame by frame: the skin, the truth beside it, and how far they are apart. */
+/* cmd_render.c: pelt render: draws a clip frame by frame: the skin, the truth next to it, and their distance. */
 
 #include "cli/cli.h"
 #include "io/io.h"
@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-enum { BATCH = 16 }; /* frames that are drawn at once */
+enum { BATCH = 16 }; /* frames drawn at once */
 
 /* A frame that is drawn. */
 typedef struct shot {
@@ -31,16 +31,16 @@ typedef struct film {
     const pelt_clip *clip;
     pelt_player *player;
     uint32_t height, width, columns; /* pixels of a picture; pictures side by side */
-    double turn;                     /* degrees that the camera goes round in the clip */
-    double hottest;                  /* the distance that is drawn hottest; 0: no heat */
-    double pivot[3];                 /* what the camera goes round */
+    double turn;                     /* degrees that the camera orbits during the clip */
+    double hottest;                  /* the distance drawn in the hottest colour; 0: no heat */
+    double pivot[3];                 /* centre of the orbit */
     pelt_view view;                  /* of the first frame */
     shot shots[BATCH];
 } film;
 
 /* -- The camera ---------------------------------------------------------------------------------------------------- */
 
-/* Turns a point around the pivot, as the camera goes. */
+/* Rotates a point around the pivot, opposite to the camera's orbit. */
 static void turn_point(const film *f, double degrees, double p[3]) {
     double c = cos(degrees * M_PI / 180), s = sin(degrees * M_PI / 180), x = p[0] - f->pivot[0], z = p[2] - f->pivot[2];
     p[0] = f->pivot[0] + c * x + s * z, p[2] = f->pivot[2] + c * z - s * x;
@@ -55,7 +55,7 @@ static pelt_view view_at(const film *f, uint32_t frame) {
     return view;
 }
 
-/* One view that holds the character in all frames: fitted to some of them, turned back by what the camera turns. */
+/* One view that contains the character in all frames: fitted to some of them, with the camera's orbit undone. */
 static pelt_result find_view(film *f, double azimuth, double elevation, pelt_error *error) {
     enum { LOOKS = 24 };
     uint32_t n = f->bundle->mesh.vertex_count, frames = f->clip->frame_count;
@@ -77,7 +77,7 @@ static pelt_result find_view(film *f, double azimuth, double elevation, pelt_err
     pelt_view_tighten(&f->view, points, all, &aspect);
     free(points);
     f->width = (uint32_t)(f->height * aspect);
-    f->width += f->width % 2; /* films want even numbers */
+    f->width += f->width % 2; /* video codecs need even numbers */
     return PELT_OK;
 }
 
@@ -139,9 +139,9 @@ static pelt_result draw_frames(film *f, pelt_error *error) {
     return result;
 }
 
-/* -- A film -------------------------------------------------------------------------------------------------------- */
+/* -- The movie ----------------------------------------------------------------------------------------------------- */
 
-/* By ffmpeg, where it is found. */
+/* By ffmpeg, if it is installed. */
 static int make_movie(const film *f, const char *path) {
     char frames[4096], rate[32];
     const pelt_clip *clip = f->clip;
@@ -210,8 +210,8 @@ static int run(const cli_args *args) {
     film f = {.args = args, .folder = cli_value(args, "output"), .height = 512};
     const char *movie = cli_value(args, "movie");
     double azimuth = 0, elevation = 10, heat = 0;
-    if (!f.folder) return cli_misuse(args, "-o FOLDER says where the frames go; it is missing");
-    if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP says what to draw; it is missing");
+    if (!f.folder) return cli_misuse(args, "-o FOLDER is missing: name the folder to write to");
+    if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP is missing: name what to draw");
     if (movie && !pelt_ends_with(movie, ".webp") && !pelt_ends_with(movie, ".mp4"))
         return cli_misuse(args, "--movie makes a .webp or an .mp4, not %s", movie);
     if (!cli_count(args, "size", 16, 4096, &f.height) || !cli_number(args, "azimuth", -360, 360, &azimuth) ||
@@ -235,21 +235,21 @@ static int run(const cli_args *args) {
 const cli_command cli_render = {
     "render",
     "SKIN BUNDLE --clip CLIP -o FOLDER",
-    "Draws a clip, a PNG file for each frame.",
-    "No graphics device is needed. --beside puts the true mesh on the left; --heat colours the skin by how far it is\n"
-    "from the truth, in the colours of the report of `pelt compare`: pale yellow is that many percent of the mesh's\n"
+    "Draws a clip, one PNG file per frame.",
+    "No graphics device is needed. --beside puts the true mesh on the left; --heat colours the skin by its distance "
+    "from the truth, in the colours of `pelt compare --report`: pale yellow is that many percent of the mesh's "
     "diagonal.",
     run,
     2,
     2,
     {{"clip", "CLIP", "The clip to draw."},
      {"output", "FOLDER", "Where frame_0000.png and the others go."},
-     {"size", "N", "Pixels of a picture's height; default 512. The width is what the character needs."},
-     {"azimuth", "DEG", "Where the camera is, around the character; default 0, its front."},
+     {"size", "N", "Height of a picture in pixels; default 512. The width is what the character needs."},
+     {"azimuth", "DEG", "Where the camera is around the character; default 0, its front."},
      {"elevation", "DEG", "How high the camera is; default 10."},
-     {"turn", "DEG", "How far the camera goes round during the clip; 360 is a turntable. Default 0."},
+     {"turn", "DEG", "How far the camera orbits during the clip; 360 is a turntable. Default 0."},
      {"beside", NULL, "The true mesh on the left, the skin on the right."},
-     {"heat", "PERCENT", "Colours by the error; so much of the diagonal is the brightest."},
+     {"heat", "PERCENT", "Colour by error; this much of the diagonal is the brightest."},
      {"movie", "FILE", "Also a .webp or .mp4 of the frames, by ffmpeg.", CLI_OUTPUT}},
     .example = "pelt render arm.pelt arm.glb --clip test --beside --heat 5 -o frames",
 };

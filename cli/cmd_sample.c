@@ -44,7 +44,7 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const c
                                          "clips", (int)bundle->clip_count));
 }
 
-/* A character of the user's own, FILE.glb: DIR/FILE.glb has its mesh and skeleton, and clips with a known truth. */
+/* The user's own character, FILE.glb: DIR/FILE.glb has its mesh and skeleton, and clips with a known truth. */
 static int write_known(const cli_args *args, const pelt_sample_options *options, const char *folder) {
     pelt_error error;
     char name[256], path[4096];
@@ -68,15 +68,14 @@ static bool is_file(const char *name) {
 
 static int run(const cli_args *args) {
     const char *folder = cli_value(args, "output");
-    if (!folder) return cli_misuse(args, "-o DIR says where the bundle goes; it is missing");
+    if (!folder) return cli_misuse(args, "-o DIR is missing: name the folder to write to");
     pelt_sample_options options = {.name = args->inputs[0], .seed = args->seed, .variant = cli_value(args, "variant")};
     if (!cli_count(args, "vertices", 1, 100000000, &options.vertices) ||
         !cli_count(args, "frames", 1, 100000, &options.frames))
         return CLI_MISUSE;
     bool face = !strcmp(options.name, "face"), file = is_file(options.name);
-    if (options.variant && (face || file))
-        return cli_misuse(args, "--variant is for the characters made by formula, not for %s", options.name);
-    if (file && options.vertices) return cli_misuse(args, "--vertices: %s has the vertices that it has", options.name);
+    if (options.variant && (face || file)) return cli_misuse(args, "--variant does not apply to %s", options.name);
+    if (file && options.vertices) return cli_misuse(args, "--vertices does not apply to %s", options.name);
     if (file) return write_known(args, &options, folder);
     pelt_error error;
     pelt_bundle *bundle = face ? NULL : pelt_sample_make(&options, &error);
@@ -91,33 +90,28 @@ static int run(const cli_args *args) {
 const cli_command cli_sample = {
     "sample",
     "NAME|FILE.glb -o DIR",
-    "Writes a built-in character, or a known deformation of your own, as a bundle.",
+    "Writes a built-in character, or your own with a known deformation, as a bundle.",
     "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), "
-    "biceps\n"
-    "(the arm's elbow, with the control \"tension\" in .csv files) or humanoid (53 joints, for speed). Their true "
-    "deformation is known by formula, and linear blending cannot reach "
-    "it.\n"
-    "FILE.glb is a character of your own, with weights: DIR/FILE.glb gets clips whose truth is known by formula "
-    "(limbs\n"
-    "twist evenly along their length and swell where joints bend), so that methods can be compared on it before there\n"
-    "are examples.\n"
-    "face is a slow face rig for `pelt keys`: clips of points (.npy) with their controls (.csv).",
+    "biceps (the arm's elbow, with the control \"tension\" in .csv files) or humanoid (53 joints, for speed). Their "
+    "true deformation is given by a formula that linear blending cannot match. FILE.glb is a character of your own, "
+    "with weights: DIR/FILE.glb gets clips with a truth given by a formula (limbs twist evenly along their length and "
+    "swell where joints bend), so that methods can be compared on it before there are examples. face is a slow face "
+    "rig for `pelt keys`: clips of points (.npy) with their controls (.csv).",
     run,
     1,
     1,
-    {{"output", "DIR", "The folder to write to; made when it is not there."},
-     {"vertices", "N", "About so many vertices; arm: 2972, 11574 and 46036 are met exactly."},
-     {"frames", "N", "Examples per clip; of FILE.glb: beside those that turn one joint alone."},
+    {{"output", "DIR", "The folder to write to; created if missing."},
+     {"vertices", "N", "Number of vertices, such as 2972, 11574 or 46036."},
+     {"frames", "N", "Examples per clip; for FILE.glb: besides those that rotate a single joint."},
      {"variant", "V",
       "Splits vertices as files do: seam (of a texture), mirror (half a texture on both sides), split (every triangle "
-      "alone), flat (and shaded flat), edges (hard ones)."},
-     {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the one made by formula.",
+      "separately), flat (also with flat shading), edges (hard edges)."},
+     {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the built-in one.", CLI_INPUT},
+     {"curves", "FILE.csv", "face: captured curves under ARKit's names; a third go to training, the rest to the test.",
       CLI_INPUT},
-     {"curves", "FILE.csv", "face: captured curves by ARKit's names; a third goes to training, the rest to the test.",
-      CLI_INPUT},
-     {"test-frames", "N", "face: frames of the test clip; default as many as of the training clip."},
+     {"test-frames", "N", "face: frames of the test clip; default as many as in the training clip."},
      {"range-frames", "N", "face: range-of-motion poses; default a quarter of the training clip."},
-     {"hold-out", "CONTROL,...", "face: also write the training clips with these controls never used."},
+     {"hold-out", "CONTROL,...", "face: also write the training clips without these controls."},
      {"controls-only", NULL, "face: write controls but no points; `pelt keys --engine face` makes them."}},
     .example = "pelt sample arm -o .",
     .first_words = "box|elbow|arm|biceps|humanoid|face",

@@ -1,4 +1,4 @@
-/* cmd_view.c: pelt view: a page to look at skins, pull their joints, and fit new ones. */
+/* cmd_view.c: pelt view: a page to inspect skins, pose their joints, and fit new ones. */
 
 #include "cli/fit_options.h"
 #include "io/io.h"
@@ -16,7 +16,7 @@
 
 /* -- Signals ----------------------------------------------------------------------------------------------------- */
 
-/* Ctrl-C and its like wait until they are asked for, so that all is left tidy. */
+/* Ctrl-C and the like are held until polled, so that everything is cleaned up. */
 static sigset_t ends(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -67,7 +67,7 @@ static int export_view(const cli_args *args, const char *folder) {
     pelt_view *view = open_view(args, false, &error);
     pelt_result result = view ? pelt_view_export(view, folder, &progress, &count, &error) : error.code;
     pelt_view_free(view);
-    sigprocmask(SIG_SETMASK, &before, NULL); /* Ctrl-C ends the program here, with nothing left behind */
+    sigprocmask(SIG_SETMASK, &before, NULL); /* Ctrl-C ends the program here, leaving nothing behind */
     if (result) return cli_error(&error);
     cli_say(args, "%s: %zu files; any web server can show them\n", folder, count);
     return cli_print_json(args, cli_pack("{s:s, s:I}", "folder", folder, "files", (json_int_t)count));
@@ -76,7 +76,7 @@ static int export_view(const cli_args *args, const char *folder) {
 /* -- Server ------------------------------------------------------------------------------------------------------ */
 
 #ifdef PELT_WITH_SERVER
-/* A page that leads to the address: words of programs can be read by all users of a machine, private files cannot. */
+/* A page that redirects to the address: all users of a machine can read command lines, but not private files. */
 static bool write_way_in(const char *folder, const char *url, char *path, size_t size) {
     pelt_error error;
     char html[400];
@@ -88,7 +88,7 @@ static bool write_way_in(const char *folder, const char *url, char *path, size_t
     return !pelt_bytes_write(&(pelt_bytes){html, (size_t)length}, path, &error);
 }
 
-/* Where there is a display; what the browser says goes nowhere. */
+/* Only if there is a display; the browser's output is discarded. */
 static void open_browser(const char *folder, const char *url) {
     extern char **environ;
     char path[4200];
@@ -163,30 +163,25 @@ static int serve_view(const cli_args *args) {
 static int run(const cli_args *args) {
     const char *folder = cli_value(args, "export");
     if (folder && (cli_value(args, "port") || cli_value(args, "no-browser")))
-        return cli_misuse(args,
-                          "--export writes files and starts no server: --port and --no-browser say nothing to it");
+        return cli_misuse(args, "--export writes files and starts no server: remove --port and --no-browser");
     return folder ? export_view(args, folder) : serve_view(args);
 }
 
 const cli_command cli_view = {
     "view",
     "[SKIN|BUNDLE|BOX.keys|CLIP.npy...]",
-    "A page to look at skins, pull their joints, and fit new ones.",
-    "Serves a page on this machine alone (127.0.0.1), prints its address, and opens it where there is a display. The "
-    "address\n"
-    "has a key in it: without it nothing is shown. Ctrl-C ends it.\n"
-    "Skins (.pelt) join the bundle (.glb, .gltf) that they were made for. BOX.keys are key points: of light (pelt "
-    "relight),\n"
-    "which is then dragged about, or of a face (pelt keys), whose mesh is a bundle with as many vertices and whose "
-    "clips "
-    "are\n"
-    "point caches with as many points. Without any, bundles are dropped onto the page.\n"
-    "--export DIR writes the same as files for any web server: all of it, frame by frame, but for fitting and light.",
+    "A page to inspect skins, pose their joints, and fit new ones.",
+    "Serves a page on this machine only (127.0.0.1), prints its address, and opens it if there is a display. The "
+    "address contains a key; without it nothing is shown. Ctrl-C ends it. Skins (.pelt) join the bundle (.glb, .gltf) "
+    "they were made for. BOX.keys are key points: of light (pelt relight), which can then be dragged, or of a face "
+    "(pelt keys), whose mesh is a bundle with as many vertices and whose clips are point caches with as many points. "
+    "Without inputs, drop bundles onto the page. --export DIR writes the same as files for any web server: "
+    "everything, frame by frame, except fitting and light.",
     run,
     0,
     CLI_MAX_INPUTS,
     {{"port", "N", "The port to serve on; default a free one."},
      {"no-browser", NULL, "Only print the address."},
-     {"export", "DIR", "Write the page and all it shows into a new folder instead.", CLI_OUTPUT}},
+     {"export", "DIR", "Write the page and everything it shows to a new folder instead.", CLI_OUTPUT}},
     .example = "pelt view arm.pelt arm.glb",
 };

@@ -1,4 +1,4 @@
-/* common.c: messages, JSON, progress, and steps that several commands take. */
+/* common.c: messages, JSON, progress, and steps shared by several commands. */
 
 #include "cli/cache_options.h"
 #include "cli/json.h"
@@ -19,7 +19,7 @@ static void clear_bar(void) {
     bar_shown = false;
 }
 
-/* Names and words of others do nothing to the terminal: what would is shown as \x1b and the like. */
+/* Untrusted text must not control the terminal: such characters are shown as \x1b and the like. */
 static void print_visibly(FILE *out, const char *kept, const char *format, va_list arguments) {
     char text[4096], visible[4 * sizeof text];
     vsnprintf(text, sizeof text, format, arguments);
@@ -27,12 +27,12 @@ static void print_visibly(FILE *out, const char *kept, const char *format, va_li
     fputs(visible, out);
 }
 
-/* Where this thread's sentences go instead; NULL: to standard error. */
+/* Where this thread's messages go instead; NULL: to standard error. */
 static _Thread_local pelt_error *listener;
 
 void cli_listen(pelt_error *error) { listener = error; }
 
-/* The first sentence says what is wrong. */
+/* The first message says what is wrong. */
 static bool overhear(const char *format, va_list arguments) {
     if (listener && !listener->code && strncmp(format, "note: ", 6)) {
         listener->code = PELT_ERROR_DATA;
@@ -50,7 +50,7 @@ static void print_message(const char *begin, const char *format, va_list argumen
     fputs("\n", stderr);
 }
 
-/* Kept for --json, which speaks of the program's own failures. */
+/* Kept for --json, which reports the program's own failures. */
 static void note_error(const char *format, va_list arguments) {
     if (!listener) cli_note_error(format, arguments);
 }
@@ -82,12 +82,12 @@ int cli_misuse(const cli_args *args, const char *format, ...) {
     va_start(arguments, format);
     print_message("pelt: ", format, arguments);
     va_end(arguments);
-    if (!listener) fprintf(stderr, "`pelt %s --help` says more\n", args->command->name);
+    if (!listener) fprintf(stderr, "see `pelt %s --help`\n", args->command->name);
     return CLI_MISUSE;
 }
 
-/* The library speaks of its options by name: here they are flags. A wrong option is misuse, anything else a job that
-   failed. */
+/* The library refers to options by name: here they become flags. An invalid option is misuse, anything else a failed
+   job. */
 int cli_error(const pelt_error *error) {
     char flag[40] = "";
     const char *text = error->text;
@@ -123,7 +123,7 @@ void cli_put(const char *text) {
 
 static struct {
     char about[100];
-    double start, from, shown, fraction; /* when it began, at which fraction; when it was last drawn */
+    double start, from, shown, fraction; /* start time and fraction; time last drawn */
 } bar;
 
 void cli_progress_about(const char *format, ...) {
@@ -134,7 +134,7 @@ void cli_progress_about(const char *format, ...) {
     bar.start = 0;
 }
 
-/* "12 s", "3 min 05 s"; nothing while it is too early to tell. */
+/* "12 s", "3 min 05 s"; nothing while it is too early to estimate. */
 static void time_left(double now, double fraction, char *text, size_t size) {
     double elapsed = now - bar.start, left = elapsed * (1 - fraction) / (fraction - bar.from);
     *text = 0;
@@ -181,7 +181,7 @@ static bool has_commas(const pelt_bundle *bundle) {
 bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pelt_clip ***clips, size_t *count) {
     pelt_error error;
     size_t words;
-    bool whole = false; /* all of it is the name of one clip, with its commas */
+    bool whole = false; /* the entire text is the name of one clip, commas included */
     for (uint32_t c = 0; c < bundle->clip_count; c++) whole |= !strcmp(bundle->clips[c]->name, names);
     char **list = cli_list(names, &words);
     if (list && whole) list[0] = (char *)names, words = 1;
@@ -195,8 +195,7 @@ bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pel
         found = clip != NULL;
         if (found) (*clips)[(*count)++] = clip;
         if (!found) cli_error(&error);
-        if (!found && strchr(names, ',') && has_commas(bundle))
-            cli_fail("a comma in the name of a clip is written \\,");
+        if (!found && strchr(names, ',') && has_commas(bundle)) cli_fail("write a comma in the name of a clip as \\,");
     }
     cli_list_free(list);
     return found;
@@ -227,7 +226,7 @@ bool cli_check_findings(const cli_args *args, pelt_findings findings) {
         if (finding->severity == PELT_WARNING) cli_warn(args, "%s%s", finding->text, cli_remedy(args, finding));
     }
     if (!fatal || cli_value(args, "force")) return true;
-    cli_fail("nothing was fitted, because the input does not fit together; --force goes on all the same");
+    cli_fail("nothing was fitted, because the input is inconsistent; --force fits anyway");
     return false;
 }
 
@@ -256,7 +255,7 @@ void cli_measure_text(const pelt_measure *m, char *text, size_t size) {
                  "rms %.4g (%.3f%%)  max %.4g (%.2f%%)  rel_err %.3f  roughness %.2f (%u points)  normals %.2f deg%s",
                  m->rms, 100 * m->rms_fraction, m->max, 100 * m->max_fraction, m->rel_err, m->roughness, m->point_count,
                  m->normal_rms_degrees, jump);
-    else /* the absolute error is all there is to say */
+    else /* only the absolute error is defined */
         snprintf(text, size, "rms %.4g (%.2g%%)  max %.4g (%.2g%%)  normals %.2f deg", m->rms, 100 * m->rms_fraction,
                  m->max, 100 * m->max_fraction, m->normal_rms_degrees);
 }
@@ -315,7 +314,7 @@ static void say_condition(const cli_args *args, const json_t *condition) {
     cli_say(args, "\n");
 }
 
-/* What EigenSkin chose, and how that predicts examples that are left out. */
+/* What EigenSkin chose, and how well that predicts held-out examples. */
 static void say_choice(const cli_args *args, const json_t *figures) {
     static const char *const kinds[][2] = {
         {"between", "between others"}, {"beyond", "at the ends of ranges"}, {"several", "of several joints"}};
@@ -343,12 +342,13 @@ void cli_say_corrective(const cli_args *args, const json_t *figures) {
     say_choice(args, figures);
     const json_t *memory = json_object_get(figures, "memory");
     if (memory)
-        cli_say(args,
-                "  as the EigenSkin paper counts: at most %.0f displacements and %.0f turns of normals a vertex (mean "
-                "%.1f, "
-                "%.1f), %.0f 4-tuples, %.0f constant registers\n",
-                part(memory, "most_displacements"), part(memory, "most_turns"), part(memory, "mean_displacements"),
-                part(memory, "mean_turns"), part(memory, "tuples"), part(memory, "constants"));
+        cli_say(
+            args,
+            "  as the EigenSkin paper counts: at most %.0f displacements and %.0f turns of normals per vertex (mean "
+            "%.1f, "
+            "%.1f), %.0f 4-tuples, %.0f constant registers\n",
+            part(memory, "most_displacements"), part(memory, "most_turns"), part(memory, "mean_displacements"),
+            part(memory, "mean_turns"), part(memory, "tuples"), part(memory, "constants"));
 }
 
 /* -- Small things -------------------------------------------------------------------------------------------------- */

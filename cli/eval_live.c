@@ -1,5 +1,5 @@
-/* eval_live.c: pelt eval --live: a skin that follows poses as they come, line by line (io/pose_stream.c), as the hand of
-   the EigenSkin paper follows a glove. */
+/* eval_live.c: pelt eval --live: a skin that follows poses as they arrive, line by line (io/pose_stream.c), as the hand
+   in the EigenSkin paper follows a glove. */
 
 #include "cli/eval.h"
 #include "io/io.h"
@@ -11,21 +11,21 @@
 #include <string.h>
 #include <time.h>
 
-enum { SAID = 5 }; /* lines that are complained of one by one */
+enum { SAID = 5 }; /* bad lines reported individually */
 
 /* -- Stopping ------------------------------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t stopping;
 
-/* The first time frames that came are still written; the second time it ends at once. */
+/* The first signal still writes the frames that arrived; the second ends at once. */
 static void stop_soon(int signal_number) {
     stopping = 1;
     signal(signal_number, SIG_DFL);
 }
 
 static void catch_signals(struct sigaction before[3]) {
-    struct sigaction action = {.sa_handler = stop_soon}; /* without SA_RESTART: what waits is to notice */
-    struct sigaction ignore = {.sa_handler = SIG_IGN};   /* a reader that has gone is an error like others */
+    struct sigaction action = {.sa_handler = stop_soon}; /* without SA_RESTART, so that waits are interrupted */
+    struct sigaction ignore = {.sa_handler = SIG_IGN};   /* a closed reader is an error like any other */
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
     sigaction(SIGPIPE, &ignore, &before[2]);
@@ -44,7 +44,7 @@ static void wait_until(double time) {
     }
 }
 
-/* Latencies in steps of 2% from a microsecond on, so that a stream of any length takes the same memory. */
+/* A histogram of latencies in steps of 2% from a microsecond, so that memory does not grow with the stream. */
 enum { STEPS = 1200 };
 
 typedef struct latencies {
@@ -68,7 +68,7 @@ static double median_latency(const latencies *l) {
 
 /* -- Frames -------------------------------------------------------------------------------------------------------- */
 
-/* Where positions go: an array of frames, or plain floats. */
+/* The output: an array of frames, or plain floats. */
 typedef struct sink {
     pelt_cache_writer *cache;
     pelt_writer *plain;
@@ -111,7 +111,7 @@ typedef struct live {
     uint64_t skipped;
 } live;
 
-/* One pose; a recorded one has its time. */
+/* One pose; recorded ones are played at their time. */
 static pelt_result play(live *l, double arrived, pelt_error *error) {
     if (!l->latencies.count) l->begun = pelt_wall_seconds();
     if (pelt_pose_stream_is_recorded(l->stream)) {
@@ -129,7 +129,7 @@ static pelt_result play(live *l, double arrived, pelt_error *error) {
 
 static void skip_line(live *l, const pelt_error *error) {
     if (l->skipped++ < SAID) cli_fail("%s", error->text);
-    if (l->skipped == SAID) cli_fail("further lines that are skipped are only counted");
+    if (l->skipped == SAID) cli_fail("further skipped lines are only counted");
 }
 
 /* Until the stream ends. */
@@ -154,12 +154,12 @@ static int report(const live *l) {
     double span = t->count > 1 ? l->ended - l->begun : 0, median = t->count ? 1e3 * median_latency(t) : 0;
     double a_second = span > 0 ? (double)(t->count - 1) / span : 0;
     if (!l->args->quiet && !l->args->json)
-        fprintf(
-            stderr,
-            "live: %llu frames of %u vertices in %.2f s, %.1f a second; %llu late (more than %.1f ms); latency %.3f ms "
-            "(median), %.3f ms (worst); %llu lines skipped\n",
-            (unsigned long long)t->count, l->by->skin->vertex_count, span, a_second, (unsigned long long)t->late,
-            1e3 / l->rate, median, 1e3 * t->worst, (unsigned long long)l->skipped);
+        fprintf(stderr,
+                "live: %llu frames of %u vertices in %.2f s, %.1f per second; %llu late (more than %.1f ms); latency "
+                "%.3f ms "
+                "(median), %.3f ms (worst); %llu lines skipped\n",
+                (unsigned long long)t->count, l->by->skin->vertex_count, span, a_second, (unsigned long long)t->late,
+                1e3 / l->rate, median, 1e3 * t->worst, (unsigned long long)l->skipped);
     return cli_print_json(l->args, cli_pack("{s:s, s:I, s:i, s:f, s:f, s:I, s:f, s:f, s:I}", "output",
                                             cli_value(l->args, "output"), "frames", (json_int_t)t->count, "vertices",
                                             (int)l->by->skin->vertex_count, "seconds", span, "frames_per_second",

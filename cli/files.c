@@ -1,12 +1,12 @@
-/* files.c: mistakes with files that must not pass: an output that is one of the inputs, or the truth of a clip; a skin in
-   the place of a bundle. Files are compared by what they are, not by their names. */
+/* files.c: catches mistakes with files: an output that is one of the inputs, or the truth of a clip; a skin in place of
+   a bundle. Files are compared by identity, not by name. */
 
 #include "cli/cli.h"
 #include "io/io.h"
 #include "runtime/format.h"
 #include <string.h>
 
-/* The outputs of a call: the next option that names one, from *index on; NULL at the end. */
+/* Iterates over the outputs of a call: the next option that names one, from *index on; NULL at the end. */
 static const char *next_output(const cli_args *args, int *index) {
     for (; args->command->options[*index].name; (*index)++)
         if (args->values[*index] && cli_kind_of(&args->command->options[*index]) == CLI_OUTPUT)
@@ -16,7 +16,7 @@ static const char *next_output(const cli_args *args, int *index) {
 
 bool cli_may_write(const cli_args *args, const char *path, const char *input) {
     if (cli_value(args, "overwrite") || !input || !pelt_same_file(path, input)) return true;
-    cli_misuse(args, "%s would be written over: it is the input %s; name another output, or say --overwrite", path,
+    cli_misuse(args, "%s would be overwritten: it is the input %s; name another output, or use --overwrite", path,
                input);
     return false;
 }
@@ -28,7 +28,7 @@ static bool is_input(const cli_args *args, const char *input) {
     return false;
 }
 
-/* Files of "CLIP=FILE,...": clips may have a = in their names, and so may files. */
+/* Files of "CLIP=FILE,...": clip and file names may contain a =. */
 static bool any_is_input(const cli_args *args, const char *clips) {
     size_t count;
     char **list = cli_list(clips, &count);
@@ -40,7 +40,7 @@ static bool any_is_input(const cli_args *args, const char *clips) {
     return found;
 }
 
-/* A clip of points and its table are one: face.test.npy and face.test.csv. */
+/* A clip of points and its table belong together: face.test.npy and face.test.csv. */
 static bool partner_is_input(const cli_args *args, const char *path) {
     static const char *const endings[] = {".csv", ".npy", ".pc2", ".mdd"};
     char partner[4096];
@@ -85,9 +85,9 @@ pelt_bundle *cli_bundle(const cli_args *args, const char *path, pelt_error *erro
     for (const char *output; (output = next_output(args, &index));) {
         const pelt_clip *clip = pelt_bundle_claims(bundle, output);
         if (!clip) continue;
-        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s %s of clip \"%s\" of %s; name another output, or say --overwrite",
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s %s of clip \"%s\" of %s; name another output, or use --overwrite",
                   output,
-                  pelt_file_exists(output) ? "would be written over: it is the truth or the table"
+                  pelt_file_exists(output) ? "would be overwritten: it is the truth or the table"
                                            : "would be taken for the truth or the table",
                   clip->name, path);
         pelt_bundle_free(bundle);

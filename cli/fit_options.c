@@ -1,5 +1,5 @@
-/* fit_options.c: the options of a fit, which `pelt fit` and `pelt compare` share. Words become the library's enums, files
-   become lists; whether values make sense, and who uses what, the library knows. */
+/* fit_options.c: the options of a fit, shared by `pelt fit` and `pelt compare`. Words become the library's enums, files
+   become lists; the library checks values and knows which method uses which option. */
 
 #include "cli/fit_options.h"
 #include "io/io.h"
@@ -10,7 +10,7 @@ typedef struct reader {
     const cli_args *args;
     pelt_arena *arena;
     pelt_fit_options *options;
-    bool every;  /* options that the method does not use are read too, so that the library can refuse them */
+    bool every;  /* also read options that the method does not use, so that the library can refuse them */
     bool failed; /* after a message */
 } reader;
 
@@ -21,7 +21,7 @@ static void option_name(const char *flag, char name[32]) {
         if (*c == '-') *c = '_';
 }
 
-/* The value of a flag, when it was given and is to be read. */
+/* The value of a flag, if it was given and should be read. */
 static const char *given(reader *r, const char *flag) {
     char name[32];
     option_name(flag, name);
@@ -44,8 +44,7 @@ static pelt_names read_names(reader *r, const char *flag) {
 
 static bool bad_scale(reader *r, const char *word) {
     r->failed = true;
-    return cli_misuse(r->args, "--control-scale %s: expected NAME=S, a control and how much more it counts", word),
-           false;
+    return cli_misuse(r->args, "--control-scale %s: expected NAME=S, a control and its factor", word), false;
 }
 
 /* "NAME=S,...". */
@@ -66,7 +65,7 @@ static void read_scales(reader *r) {
     r->options->displacement.control_scale_count = words.count;
 }
 
-/* A text file of vertex numbers, one a line; empty lines and lines that begin with # are skipped. */
+/* A text file of vertex numbers, one per line; skips empty lines and lines starting with #. */
 static bool read_vertices(reader *r, const char *path) {
     pelt_error error;
     pelt_file file;
@@ -85,13 +84,13 @@ static bool read_vertices(reader *r, const char *path) {
             unsigned long value = strtoul(at, &end, 10);
             end += strspn(end, " \t\r");
             if (end == at || (*end && *end != '\n') || value >= UINT32_MAX || *at == '-')
-                return cli_fail("%s: line %zu is not the number of a vertex", path, line), false;
+                return cli_fail("%s: line %zu is not a vertex number", path, line), false;
             list[options->lock_vertex_count++] = (uint32_t)value;
         }
         at += length + 1;
     }
     if (options->lock_vertex_count) return true;
-    return cli_fail("%s: no vertices are listed; expected one number a line", path), false;
+    return cli_fail("%s: lists no vertices; expected one number per line", path), false;
 }
 
 static bool read_rules(reader *r, const char *path) {
@@ -136,7 +135,7 @@ bool cli_fit_options(const cli_args *args, pelt_arena *arena, const cli_method *
     if (!set(options, "method", words->method) || !set(options, "blend", words->blend) ||
         !set(options, "corrective", words->corrective))
         return false;
-    bool good = !pelt_fit_resolve(options, &error); /* who uses what depends on blend and corrective */
+    bool good = !pelt_fit_resolve(options, &error); /* which options apply depends on blend and corrective */
     options->fitted.rest = PELT_REST_OF_BLEND;
     read_lists(&r);
     for (int i = 0; args->command->options[i].name && !r.failed; i++) {

@@ -1,4 +1,4 @@
-/* help.c: what `--help` and the man page say, from the tables of the commands. Lines fit 100 columns. */
+/* help.c: the text of `--help` and the man page, from the commands' tables. Lines fit 100 columns. */
 
 #include "cli/cli.h"
 #include <string.h>
@@ -7,8 +7,7 @@ enum { COLUMNS = 100, INDENT = 29 };
 
 /* -- Help ---------------------------------------------------------------------------------------------------------- */
 
-/* Prints words from column `column` on, and the lines that follow from `indent` on. Single newlines are spaces, two end
-   a paragraph. */
+/* Prints words starting at `column`, and further lines at `indent`. Two newlines end a paragraph. */
 static void print_wrapped(FILE *out, const char *text, size_t column, size_t indent) {
     bool first = true;
     while (*text) {
@@ -59,12 +58,12 @@ void cli_print_overview(FILE *out) {
         fprintf(out, "  %-11s", cli_commands[i]->name);
         print_wrapped(out, cli_commands[i]->summary, 13, 13);
     }
-    fprintf(out, "\n`pelt VERB --help` says more; `pelt demo` shows it all on a built-in character.\n");
+    fprintf(out, "\nSee `pelt VERB --help` for details; `pelt demo` shows everything on a built-in character.\n");
 }
 
 /* -- The man page -------------------------------------------------------------------------------------------------- */
 
-/* Roff wants backslashes and leading dots escaped; the texts have neither, but hyphens of options must stay hyphens. */
+/* Roff needs backslashes and leading dots escaped; the texts have neither, but hyphens of options must stay hyphens. */
 static void print_roff(const char *text) {
     for (; *text; text++) {
         if (*text == '-')
@@ -89,7 +88,7 @@ void cli_print_man_page(void) {
            "\" \"User commands\"\n.SH NAME\npelt \\- skins for real-time characters, "
            "made from examples\n.SH SYNOPSIS\n.B pelt\n.I verb input...\n[\\-o \\fIoutput\\fR] [\\fIoptions\\fR]\n"
            ".SH DESCRIPTION\npelt turns examples of how a character's skin should look into a skin that runs in real "
-           "time, and says how wrong it is on poses it has not seen.\n.SH OPTIONS\n");
+           "time, and measures its error on poses it has not seen.\n.SH OPTIONS\n");
     print_man_options(cli_common_options);
     for (size_t i = 0; cli_commands[i]; i++) {
         printf(".SH PELT %s\n.B pelt %s\n", cli_commands[i]->name, cli_commands[i]->name);

@@ -19,7 +19,7 @@ json_t *info_keys(const cli_args *args, const char *path, pelt_error *error) {
             per_point);
     if (keys.witness_count)
         cli_say(args, "  %u witnesses, %u of them in a frame%s\n", keys.witness_count, keys.witness_rule->each_frame,
-                keys.control_count ? ", a third where a control leaves its range" : "");
+                keys.control_count ? ", a third if a control leaves its range" : "");
     if (keys.engine_point_count < keys.point_count)
         cli_say(args, "  keys are among the first %u points, which drive the others\n", keys.engine_point_count);
     json_t *object = cli_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:i, s:f, s:I, s:o}",

@@ -1,5 +1,5 @@
-/* json.c: what --json prints. Every name and number has a form there, and what has none, because memory is out, makes
-   the command fail instead of leaving something out. */
+/* json.c: the output of --json. Every name and number can be represented, and running out of memory makes the command
+   fail instead of dropping something. */
 
 #include "cli/cli.h"
 #include "cli/json.h"
@@ -9,7 +9,7 @@
 
 /* -- Memory --------------------------------------------------------------------------------------------------------- */
 
-static atomic_bool out_of_memory; /* or something is missing because it was so elsewhere */
+static atomic_bool out_of_memory; /* or something is missing because of that */
 
 static void *json_memory(size_t size) {
     void *memory = malloc(size);
@@ -21,7 +21,7 @@ void cli_watch_json(void) { json_set_alloc_funcs(json_memory, free); }
 
 /* -- Values --------------------------------------------------------------------------------------------------------- */
 
-/* The format of json_pack, as far as it is used here: s s? i I f b o O n in { } and [ ]. */
+/* The subset of json_pack's format used here: s s? i I f b o O n in { } and [ ]. */
 typedef struct packing {
     const char *at;
     va_list arguments;
@@ -110,13 +110,13 @@ int cli_print_json(const cli_args *args, json_t *object) {
 
 /* -- Failures -------------------------------------------------------------------------------------------------------- */
 
-/* What was said of a failure: the first sentences, kept without memory that could be out. */
+/* The first messages of a failure, kept in static memory. */
 enum { MOST_SENTENCES = 8, LONGEST_SENTENCE = 2000 };
 static char sentences[MOST_SENTENCES][LONGEST_SENTENCE];
 static int sentence_count;
 
 void cli_note_error(const char *format, va_list arguments) {
-    if (!strncmp(format, "note: ", 6)) return; /* notes are no failures */
+    if (!strncmp(format, "note: ", 6)) return; /* notes are not failures */
     if (sentence_count < MOST_SENTENCES) vsnprintf(sentences[sentence_count++], LONGEST_SENTENCE, format, arguments);
 }
 

@@ -1,4 +1,4 @@
-/* json.h: sentences of failures, kept for --json. */
+/* json.h: failure messages, kept for --json. */
 
 #ifndef PELT_CLI_JSON_H
 #define PELT_CLI_JSON_H

@@ -1,5 +1,5 @@
-/* keys_faces.c: the frames that the page of `pelt keys measure` shows: where the keys alone are worst, where the soft cache
-   is, where it should not have trusted, and two that are nothing special. They are kept while the measure plays. */
+/* keys_faces.c: the frames on the page of `pelt keys measure`: the worst of the keys alone, the worst of the soft
+   cache, the worst it trusted, and two ordinary ones. They are kept as the measurement runs. */
 
 #include "cli/keys_faces.h"
 #include <stdio.h>

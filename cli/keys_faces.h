@@ -1,4 +1,4 @@
-/* keys_faces.h: the frames that the page of `pelt keys measure` shows. */
+/* keys_faces.h: the frames on the page of `pelt keys measure`. */
 
 #ifndef PELT_CLI_KEYS_FACES_H
 #define PELT_CLI_KEYS_FACES_H
@@ -7,7 +7,7 @@
 
 enum { KEYS_FACES = 5 };
 
-/* A frame that is kept: what the measure was, and its points in truth, from the keys alone, and with the soft cache. */
+/* A kept frame: its measurements, and its true points, those from the keys alone, and those with the soft cache. */
 typedef struct keys_face {
     uint32_t frame;
     double rank; /* the largest is kept */
@@ -18,7 +18,7 @@ typedef struct keys_faces {
     const pelt_keys *keys;
     uint32_t frame_count;
     keys_face faces[KEYS_FACES];
-    size_t shown_count; /* what the page gets, filled in by keys_faces_show */
+    size_t shown_count; /* for the page, filled in by keys_faces_show */
     pelt_report_picture shown[KEYS_FACES];
     const float *keys_alone[KEYS_FACES], *soft_cache[KEYS_FACES];
     char why[KEYS_FACES][160];
@@ -27,7 +27,7 @@ typedef struct keys_faces {
 /* Memory comes from the arena. */
 pelt_result keys_faces_open(keys_faces *faces, pelt_arena *arena, const pelt_keys *keys, uint32_t frame_count,
                             pelt_error *error);
-/* As pelt_keys_measure_options wants it. */
+/* A callback for pelt_keys_measure_options. */
 void keys_faces_look(void *faces, uint32_t frame, const pelt_keys_frame *figures, const float *truth, const float *keys,
                      const float *final);
 /* Puts the kept frames into a page, each once. */

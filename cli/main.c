@@ -19,7 +19,7 @@ static void stop(int signal_number) {
     raise(signal_number);
 }
 
-/* What is ignored stays so: `nohup pelt` goes on when its terminal is gone. */
+/* Ignored signals stay ignored: `nohup pelt` continues after its terminal is gone. */
 static void stop_at(int signal_number) {
     struct sigaction before;
     if (!sigaction(signal_number, NULL, &before) && before.sa_handler == SIG_IGN) return;
@@ -27,19 +27,18 @@ static void stop_at(int signal_number) {
 }
 
 /* -- OpenBLAS ------------------------------------------------------------------------------------------------------
-   It makes up its mind when it is loaded, so what it should know has to be in the environment before: the program starts
-   itself again. */
+   It reads its settings from the environment when it is loaded, so the program sets them and starts itself again. */
 
 extern char *openblas_get_corename(void) __attribute__((weak));
 
-/* It starts threads of its own, which pelt does not use, and which wait for ever for memory where the address space is
+/* It starts its own threads, which pelt does not use, and which hang waiting for memory if the address space is
    limited. */
 static bool wants_no_threads(void) {
     struct rlimit limit;
     return !getenv("OPENBLAS_NUM_THREADS") && !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* A processor that is newer than itself gets its oldest loops, those of SSE3, with which fits take a third longer. */
+/* A CPU newer than OpenBLAS gets its oldest loops, those for SSE3, with which fits take a third longer. */
 static bool wants_newer_loops(const char *command) {
     static const char *const fitting[] = {"fit", "compare", "keys", "bench", "demo", "view"};
     bool fits = false;
@@ -60,7 +59,7 @@ static void tell_openblas(char **words) {
     if (threads || loops) execv("/proc/self/exe", words);
 }
 
-/* Also where the words cannot be understood. */
+/* Also if the command line cannot be parsed. */
 static bool wants_json(int count, char **words) {
     for (int i = 1; i < count && strcmp(words[i], "--"); i++)
         if (!strcmp(words[i], "--json")) return true;

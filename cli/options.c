@@ -1,6 +1,5 @@
-/* options.c: words to options. The tables of the commands are the only place
-   where options are written down: parsing, `--help`, the man page (help.c) and shell completion (cmd_completion.c) all
-   come from them. */
+/* options.c: parses the command line. Options are defined only in the commands' tables: parsing, `--help`, the man page
+   (help.c) and shell completion (cmd_completion.c) all use them. */
 
 #include "cli/cli.h"
 #include <errno.h>
@@ -10,11 +9,11 @@
 
 const cli_option cli_common_options[] = {
     {"json", NULL, "Print one JSON object on standard output instead of text."},
-    {"quiet", NULL, "Print nothing but errors."},
-    {"threads", "N", "Use N threads; default: as many as the machine has. The result is the same for any N."},
+    {"quiet", NULL, "Print only errors."},
+    {"threads", "N", "Number of threads; default: as many as the machine has. The result is the same for any N."},
     {"seed", "N", "Seed of everything random; default 1."},
-    {"overwrite", NULL, "Write even over a file that is one of the inputs."},
-    {"help", NULL, "Say what the command does and which options it has."},
+    {"overwrite", NULL, "Allow overwriting one of the inputs."},
+    {"help", NULL, "Show what the command does and its options."},
     {0},
 };
 
@@ -64,7 +63,7 @@ static const char *nearest_option(const cli_command *command, const char *name) 
     return best;
 }
 
-/* One "--name", "--name=value" or "-o"; returns how many words it took, 0 after a message. */
+/* Parses one "--name", "--name=value" or "-o"; returns how many words it took, 0 after a message. */
 static int parse_option(cli_args *args, const char *const *words, int left) {
     const char *word = words[0], *name = word + 2, *equals = strchr(word, '=');
     char plain[64];
@@ -89,11 +88,10 @@ static int parse_option(cli_args *args, const char *const *words, int left) {
         cli_misuse(args, "--%s needs a value: %s", plain, value);
         return 0;
     }
-    /* The last of several numbers counts, as everywhere; of several clips that would leave some out without a word. */
+    /* A repeated number overrides the first, as usual; with clips that would silently drop some. */
     bool list = strstr(value, ",...") != NULL, clips = cli_kind_of(option_at(args->command, index)) == CLI_CLIPS;
     if (args->values[index] && (list || clips)) {
-        cli_misuse(args, "--%s is given twice; %s", plain,
-                   list ? "name several in one, with commas between them" : "it takes one clip");
+        cli_misuse(args, "--%s is given twice; %s", plain, list ? "separate several by commas" : "it takes one clip");
         return 0;
     }
     args->values[index] = equals ? equals + 1 : words[1];
@@ -152,7 +150,7 @@ bool cli_count(const cli_args *args, const char *name, uint32_t low, uint32_t hi
     double number = *value;
     if (!cli_number(args, name, low, high, &number)) return false;
     if (number != floor(number)) {
-        cli_misuse(args, "--%s %s: expected a whole number", name, cli_value(args, name));
+        cli_misuse(args, "--%s %s: expected an integer", name, cli_value(args, name));
         return false;
     }
     *value = (uint32_t)number;
@@ -208,7 +206,7 @@ static int run_command(const cli_command *command, int count, const char *const 
     }
     if (!parsed) return CLI_MISUSE;
     if (args.input_count < command->least_inputs)
-        return cli_misuse(&args, "something is missing: pelt %s %s", command->name, command->arguments);
+        return cli_misuse(&args, "an input is missing: pelt %s %s", command->name, command->arguments);
     if (args.input_count > command->most_inputs)
         return cli_misuse(&args, "\"%s\" is one input too many: pelt %s %s", args.inputs[command->most_inputs],
                           command->name, command->arguments);

@@ -1,4 +1,4 @@
-/* relight_verbs.c: the words of `pelt relight`, and what it says: train, run, measure. */
+/* relight_verbs.c: the options and output of `pelt relight`: train, run, measure. */
 
 #include "cli/relight.h"
 #include "io/io.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- Words --------------------------------------------------------------------------------------------------------- */
+/* -- Options ------------------------------------------------------------------------------------------------------- */
 
 /* --size WxH. False after a message. */
 static bool read_size(const cli_args *args, uint32_t size[2]) {
@@ -36,7 +36,7 @@ static bool read_grid(const cli_args *args, const pelt_light_view *view, pelt_li
     return cli_misuse(args, "--lights %s: expected a grid such as 12x12 or 12x12@x,y,z:x,y,z", text), false;
 }
 
-/* x,y,z or x,y,z,turn; moves *text behind it. */
+/* x,y,z or x,y,z,turn; advances *text past it. */
 static bool read_offset(const char **text, float at[4]) {
     int taken = 0, more = 0;
     at[3] = 0;
@@ -46,7 +46,7 @@ static bool read_offset(const char **text, float at[4]) {
     return true;
 }
 
-/* NAME=FROM:TO:COUNT in training, NAME=AT in a run; moves *text behind it. */
+/* NAME=FROM:TO:COUNT in training, NAME=AT in a run; advances *text past it. */
 static bool read_move(const char **text, bool training, pelt_light_move *move) {
     const char *equals = strchr(*text, '=');
     int taken = 0;
@@ -63,22 +63,22 @@ static bool read_move(const char **text, bool training, pelt_light_move *move) {
     return true;
 }
 
-/* --move, several with + between them. False after a message. */
+/* --move, several separated by +. False after a message. */
 static bool read_moves(const cli_args *args, bool training, pelt_light_arrangement *a) {
     const char *given = cli_value(args, "move"), *text = given;
     bool good = true;
     while (text && good) {
         if (a->move_count == PELT_LIGHT_MOVES)
-            return cli_misuse(args, "--move: at most %d things can be moved", PELT_LIGHT_MOVES), false;
+            return cli_misuse(args, "--move: at most %d objects can be moved", PELT_LIGHT_MOVES), false;
         good = read_move(&text, training, &a->moves[a->move_count++]);
         if (good && !*text) return true;
         good = good && *text++ == '+';
     }
     if (given)
         cli_misuse(args,
-                   training ? "--move %s: expected the ends of a way and places on it, such as "
-                              "camera=-0.1,0,0:0.1,0,0:5, with + between several"
-                            : "--move %s: expected where it is, such as camera=0.05,0,0, with + between several",
+                   training ? "--move %s: expected the ends of a path and the number of places on it, such as "
+                              "camera=-0.1,0,0:0.1,0,0:5, several separated by +"
+                            : "--move %s: expected a place such as camera=0.05,0,0, several separated by +",
                    given);
     return !given;
 }
@@ -89,8 +89,7 @@ static bool read_points(const cli_args *args, pelt_light_arrangement *a) {
     a->surfaces = points ? !strcmp(points, "surfaces") : a->move_count > 0;
     if (points && !a->surfaces && strcmp(points, "pixels"))
         return cli_misuse(args, "--points %s: expected pixels or surfaces", points), false;
-    if (!a->surfaces && cli_value(args, "texels"))
-        return cli_misuse(args, "--texels is for points on surfaces: --points surfaces"), false;
+    if (!a->surfaces && cli_value(args, "texels")) return cli_misuse(args, "--texels needs --points surfaces"), false;
     return cli_count(args, "texels", 1, UINT32_MAX, &a->texels);
 }
 
@@ -104,7 +103,7 @@ static bool read_light(const cli_args *args, const pelt_light_view *view, pelt_l
     *light = view->light;
     float *p = light->position, *c = light->color;
     if (!place || sscanf(place, "%f,%f,%f%n", p, p + 1, p + 2, &taken) != 3 || place[taken])
-        return cli_misuse(args, "--light X,Y,Z says where the light is; expected three numbers"), false;
+        return cli_misuse(args, "--light X,Y,Z: expected the position of the light as three numbers"), false;
     if (color && (sscanf(color, "%f,%f,%f%n", c, c + 1, c + 2, &taken) != 3 || color[taken]))
         return cli_misuse(args, "--color %s: expected three numbers such as 1,0.5,0.2", color), false;
     while (kind && chosen < 3 && strcmp(kind, kinds[chosen])) chosen++;
@@ -148,15 +147,15 @@ static int train_view(const cli_args *args, pelt_light_view *view, pelt_relight_
     if (pelt_relight_begin(&t, view, options, folder, &error)) return cli_error(&error);
     uint32_t missing = t.missing;
     if (missing < t.gather_count)
-        cli_say(args, "%u of %u gathers are there already\n", t.gather_count - missing, t.gather_count);
+        cli_say(args, "%u of %u gathers already exist\n", t.gather_count - missing, t.gather_count);
     double gathering = pelt_wall_seconds();
     if (pelt_relight_gather(&t, &error)) return cli_error(&error);
     if (missing) cli_say(args, "%u gathers in %.0f s\n", missing, pelt_wall_seconds() - gathering);
     pelt_bytes *bytes = pelt_relight_train(&t, &report, &error);
     if (!bytes) return cli_error(&error);
     if (report.dark)
-        cli_warn(args, "%u of the %u training %s light nothing that the camera sees; are they inside objects?",
-                 report.dark, report.lights, view->transforms ? "frames" : "lights");
+        cli_warn(args, "%u of the %u training %s light nothing the camera sees; are they inside objects?", report.dark,
+                 report.lights, view->transforms ? "frames" : "lights");
     int code = pelt_bytes_write(bytes, path, &error)
                    ? cli_error(&error)
                    : print_trained(args, &t, &report, path, bytes->size, pelt_wall_seconds() - start);
@@ -173,7 +172,7 @@ int relight_train(const cli_args *args) {
     pelt_light_view view;
     pelt_error error;
     if (args->input_count != 2) return cli_misuse(args, "train takes one scene: pelt relight train SCENE -o BOX.keys");
-    if (!path) return cli_misuse(args, "-o BOX.keys says where the key points go; it is missing");
+    if (!path) return cli_misuse(args, "-o BOX.keys is missing: name the file to write");
     if (!cli_count(args, "samples", 1, most, &options.samples) || !cli_count(args, "keys", 1, most, &options.keys) ||
         !cli_count(args, "basis", 1, most, &options.basis) || !cli_count(args, "bounces", 1, most, &bounces) ||
         !cli_count(args, "key-samples", 1, most, &options.key_samples) || !read_size(args, size) ||
@@ -181,7 +180,7 @@ int relight_train(const cli_args *args) {
         return CLI_MISUSE;
     pelt_result opened = pelt_light_view_open(&view, args->inputs[1], size[0], size[1], bounces, &error);
     int code = CLI_MISUSE;
-    if (opened || read_grid(args, &view, &options.grid)) { /* the grid is of the scene before anything moves */
+    if (opened || read_grid(args, &view, &options.grid)) { /* the grid refers to the scene before anything moves */
         if (!opened) opened = pelt_light_view_arrange(&view, &arrangement, &error);
         code = opened ? cli_error(&error) : train_view(args, &view, &options, path, start);
     }
@@ -207,26 +206,27 @@ static pelt_result write_picture(const char *path, const pelt_picture *picture, 
 static int print_run(const cli_args *args, const pelt_relight_result *r, double trusted, const char *path) {
     const char *verdict = cli_value(args, "full") ? "full" : r->trust >= 1 ? "hit" : r->trust > 0 ? "blend" : "miss";
     if (r->dark)
-        cli_warn(args,
-                 "the light gives no indirect light to anything that the camera sees; is it inside the scene, in the "
-                 "scene's units?");
+        cli_warn(
+            args,
+            "the light gives no indirect light to anything the camera sees; is it inside the scene, in the scene's "
+            "units?");
     cli_say(args, "%s: %s", path, verdict);
     if (r->key_seconds > 0)
         cli_say(args, ", keys in %.1f ms, misfit %.2f%% (trusted up to %.2f%%)", 1e3 * r->key_seconds, 100 * r->misfit,
                 100 * trusted);
-    if (r->look_seconds > 0) cli_say(args, ", moving and looking in %.1f ms", 1e3 * r->look_seconds);
+    if (r->look_seconds > 0) cli_say(args, ", moving and tracing the view in %.1f ms", 1e3 * r->look_seconds);
     if (r->full_seconds > 0) cli_say(args, ", all points in %.2f s", r->full_seconds);
     if (r->bare > 0) cli_say(args, "; %zu pixels see what training has not seen and were gathered", r->bare);
     cli_say(args, "\n");
     if (r->trust < 1 && !(r->full_seconds > 0))
-        cli_say(args, "the light is unlike those of the training, so the result may be wrong\n");
+        cli_say(args, "the light is unlike those in training, so the result may be wrong\n");
     return cli_print_json(args, cli_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I}", "picture", path, "verdict",
                                          verdict, "misfit", r->misfit, "trusted_misfit", trusted, "key_seconds",
                                          r->key_seconds, "full_seconds", r->full_seconds, "look_seconds",
                                          r->look_seconds, "gathered_pixels", (json_int_t)r->bare));
 }
 
-/* Where --move puts what training has moved. False after a message. */
+/* Applies --move to what moved in training. False after a message. */
 static bool read_place(const cli_args *args, pelt_light_view *view, pelt_light_place *place, pelt_error *error) {
     pelt_light_arrangement wanted = {0};
     const pelt_light_arrangement *trained = &view->arrangement;
@@ -236,8 +236,7 @@ static bool read_place(const cli_args *args, pelt_light_view *view, pelt_light_p
         while (k < trained->move_count && strcmp(trained->moves[k].name, wanted.moves[i].name)) k++;
         if (k == trained->move_count)
             return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                             "%s did not move in training, so it cannot be moved; train with "
-                             "--move %s=...",
+                             "%s did not move in training, so it cannot be moved; train with --move %s=...",
                              wanted.moves[i].name, wanted.moves[i].name),
                    false;
         memcpy(place->at[k], wanted.moves[i].ends[0], sizeof place->at[k]);
@@ -273,7 +272,7 @@ static int run_scene(const cli_args *args, const char *path) {
     pelt_light_view view;
     pelt_error error;
     if (!cli_value(args, "full"))
-        return cli_misuse(args, "%s: expected a .keys file; a scene alone can only be gathered with --full",
+        return cli_misuse(args, "%s: expected a .keys file; a scene without one can only be gathered with --full",
                           args->inputs[1]);
     pelt_light_arrangement arrangement = {0};
     if (!cli_count(args, "bounces", 1, UINT32_MAX, &bounces) || !read_size(args, size) ||
@@ -292,7 +291,7 @@ int relight_run(const cli_args *args) {
     pelt_error error;
     if (args->input_count < 2)
         return cli_misuse(args, "run takes key points: pelt relight run BOX.keys --light X,Y,Z -o PICTURE.png");
-    if (!path) return cli_misuse(args, "-o PICTURE.png says where the picture goes; it is missing");
+    if (!path) return cli_misuse(args, "-o PICTURE.png is missing: name the file to write");
     if (!pelt_ends_with(args->inputs[1], ".keys")) return run_scene(args, path);
     int code = pelt_relight_open(&file, args->inputs[1], scene, &error) ? cli_error(&error)
                                                                         : run_view(args, &file.view, &file, path);
@@ -320,15 +319,15 @@ static int print_measured(const cli_args *args, const pelt_relight_file *file, c
     }
     cli_say(args, "%-22s %7u %6.2f%%\n", "coloured, in the plane", plane->lights, 100 * plane->color_error);
     cli_say(args,
-            "noise of a full gather: %.0f%% / sqrt(paths); keys at %u paths: %.1f ms of a processor, %.0f times faster "
+            "noise of a full gather: %.0f%% / sqrt(paths); keys at %u paths: %.1f ms of CPU time, %.0f times faster "
             "than the full gather at equal paths, %.0f times at equal error; keys at 64 paths: %.1f ms; %.1f million "
-            "rays a second and core\n",
+            "rays per second and core\n",
             100 * m->noise_of_one_path, m->key_samples, 1e3 * m->key_seconds, m->speedup, m->speedup_equal_error,
             1e3 * m->quick_seconds, 1e-6 * m->rays_per_second);
     if (m->look_seconds > 0)
         cli_say(args,
-                "a new place of what moves: %.1f ms of a processor more; %.2f%% of the pixels see what training has "
-                "not seen\n",
+                "a new place of what moves: %.1f ms more CPU time; %.2f%% of the pixels see what training has not "
+                "seen\n",
                 1e3 * m->look_seconds, 100 * m->bare);
     return cli_print_json(
         args, cli_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",

@@ -30,7 +30,7 @@ static pelt_result read_curves(face_sample *s, const char *path, pelt_error *err
             for (size_t r = 0; r < table.row_count; r++)
                 shapes[r * FACE_SHAPES + c] = table.values[r * table.column_count + k];
         }
-    if (!found) return pelt_fail(error, PELT_ERROR_DATA, "%s: no column has the name of a shape such as jawOpen", path);
+    if (!found) return pelt_fail(error, PELT_ERROR_DATA, "%s: no column is named after a shape such as jawOpen", path);
     s->curves = (pelt_face_curves){table.row_count, shapes};
     return PELT_OK;
 }
@@ -77,7 +77,7 @@ static pelt_result write_frames(const face_sample *s, const char *path, const fl
     return writer ? pelt_cache_writer_commit(writer, error) : error->code;
 }
 
-/* One clip: FOLDER/face.NAME.csv, and FOLDER/face.NAME.npy unless only controls are wanted. */
+/* One clip: FOLDER/face.NAME.csv, and FOLDER/face.NAME.npy unless --controls-only. */
 static pelt_result write_clip(face_sample *s, const char *name, pelt_face_kind kind, uint32_t frames, bool without_held,
                               pelt_error *error) {
     float *controls = PELT_NEW(s->arena, (size_t)frames * FACE_CONTROLS, float);

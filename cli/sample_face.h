@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-/* Writes the face rig's mesh and clips to a folder that is there; returns the exit code. */
+/* Writes the face rig's mesh and clips to an existing folder; returns the exit code. */
 int sample_face(const cli_args *args, const char *folder, uint32_t points);
 
 #endif

@@ -160,7 +160,7 @@ static bool mask_vertices(reading *r, const char *name, float *mask) {
             unsigned long vertex = strtoul(at, &end, 10);
             end += strspn(end, " \t\r");
             if (end == at || (*end && *end != '\n') || *at == '-' || vertex >= r->bundle->mesh.vertex_count)
-                return REFUSE(r, "%s: line %zu is not the number of a vertex, 0 to %u", path, line,
+                return REFUSE(r, "%s: line %zu is not a vertex number, 0 to %u", path, line,
                               r->bundle->mesh.vertex_count - 1);
             mask[vertex] = 1;
         }

@@ -60,12 +60,12 @@ static void misuse_is_2_and_says_what_was_expected(void **state) {
     } cases[] = {
         {"", "usage"},
         {"frobnicate", "no command"},
-        {"fit", "something is missing"},
+        {"fit", "an input is missing"},
         {"fit arm.glb -o x.pelt", "--train"},
         {"fit arm.glb --train train", "-o SKIN.pelt"},
         {"fit arm.glb --trian train -o x.pelt", "did you mean --train?"},
         {"fit arm.glb --train train -o x.pelt --influences 0", "from 1 to "},
-        {"fit arm.glb --train train -o x.pelt --influences 2.5", "whole number"},
+        {"fit arm.glb --train train -o x.pelt --influences 2.5", "expected an integer"},
         {"fit arm.glb --train train -o x.pelt --holdout nan", "from 0 to 0.9"},
         {"fit arm.glb --train train -o x.pelt --method magic", "choose from"},
         {"fit arm.glb --train train -o x.pelt --blend magic", "choose from"},
@@ -73,7 +73,7 @@ static void misuse_is_2_and_says_what_was_expected(void **state) {
         {"fit arm.glb --train", "needs a value"},
         {"measure arm.pelt arm.glb", "--clip"},
         {"export arm.pelt arm.glb -o x.fbx", "x.fbx: has no glTF extension"},
-        {"compare arm.glb --train train --test train", "in --train and in --test"},
+        {"compare arm.glb --train train --test train", "in both --train and --test"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int code = pelt("%s", cases[i].words);
@@ -481,13 +481,13 @@ static void samples_are_made_of_files_and_with_seams(void **state) {
     (void)state;
     assert_int_equal(pelt("sample elbow --variant seam --vertices 400 --frames 5 -o seam --quiet"), 0);
     assert_int_equal(pelt("info seam/elbow.glb"), 0);
-    assert_non_null(strstr(program_output, "400 points where seams are closed"));
+    assert_non_null(strstr(program_output, "400 points with seams welded"));
     assert_int_equal(pelt("sample seam/elbow.glb --frames 6 -o known --json"), 0);
     assert_non_null(strstr(program_output, "\"clips\": 2"));
     assert_int_equal(pelt("fit known/elbow.glb --train train --method psd -o known.pelt --quiet"), 0);
     assert_int_equal(pelt("measure known.pelt known/elbow.glb --clip train --json"), 0);
     assert_int_not_equal(pelt("sample known/elbow.glb -o known"), 0);
-    assert_non_null(strstr(program_errors, "would be written over"));
+    assert_non_null(strstr(program_errors, "would be overwritten"));
     assert_int_not_equal(pelt("sample seam/elbow.glb --variant flat -o x"), 0);
     assert_int_not_equal(pelt("sample elbow --variant torn -o x"), 0);
     assert_non_null(strstr(program_errors, "torn: no such variant"));

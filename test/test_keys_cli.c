@@ -83,7 +83,7 @@ static void measure_prints_what_the_contract_promises(void **state) {
     json_decref(m);
     /* An engine with more points than the keys, for the cost of a point. */
     assert_int_equal(run("PELT keys measure face.keys f/face.test.npy --engine face --points 900 > m.txt"), 0);
-    assert_null(strstr(slurp("m.txt"), ", 0 us a point"));
+    assert_null(strstr(slurp("m.txt"), ", 0 us per point"));
 }
 
 static void frames_from_files_and_from_the_engine_are_the_same(void **state) {
@@ -154,11 +154,11 @@ static void misuse_is_told_apart_from_failure(void **state) {
     assert_int_equal(run("PELT keys train f/face.train.npy --keys 701 -o x.keys 2> e.txt"), 2);
     assert_non_null(strstr(slurp("e.txt"), "701 keys are requested, but there are only 700 points"));
     assert_int_equal(run("PELT keys train f/face.train.npy --fiducials 3,nose -o x.keys 2> e.txt"), 2);
-    assert_non_null(strstr(slurp("e.txt"), "--fiducials 3,nose: expected numbers of points"));
+    assert_non_null(strstr(slurp("e.txt"), "--fiducials 3,nose: expected point numbers"));
     assert_int_equal(run("PELT keys train f/face.train.npy --fiducials 3,700 -o x.keys 2> e.txt"), 2);
     assert_non_null(strstr(slurp("e.txt"), "point 700 does not exist"));
     assert_int_equal(run("PELT keys train f/face.train.npy --recipe soup -o x.keys 2> e.txt"), 2);
-    assert_non_null(strstr(slurp("e.txt"), "--recipe soup: there is no such recipe"));
+    assert_non_null(strstr(slurp("e.txt"), "--recipe soup: no such recipe"));
     assert_int_equal(run("PELT keys train f/face.train.npy --keys 20 --error 0.01 -o x.keys 2> e.txt"), 2);
     assert_int_equal(run("PELT keys measure f/face.glb f/face.test.npy 2> e.txt"), 1);
     assert_int_equal(run("PELT keys measure face.keys nothing.npy 2> e.txt"), 1);

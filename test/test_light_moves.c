@@ -283,7 +283,7 @@ static void stopped_training_goes_on_and_gives_the_same_bytes(void **state) {
              test_folder());
     assert_int_equal(system(line), 0);
     assert_int_equal(relight("train cornell " SMALL MOVE "-o again.keys"), 0);
-    assert_non_null(strstr(program_output, "18 of 36 gathers are there already"));
+    assert_non_null(strstr(program_output, "18 of 36 gathers already exist"));
     assert_int_equal(relight("train cornell " SMALL MOVE "-o again.keys"), 0); /* all of it is there: nothing moves */
     snprintf(line, sizeof line, "cd %s && cmp moves.keys again.keys", test_folder());
     assert_int_equal(system(line), 0);

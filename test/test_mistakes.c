@@ -127,7 +127,7 @@ static void no_verb_writes_over_what_it_reads(void **state) {
         size_t size = 0, after;
         char *before = cases[i].file ? read_bytes(cases[i].file, &size) : NULL;
         int code = pelt("%s", cases[i].words);
-        if (code != 2 || !(strstr(program_errors, "would be written over") || strstr(program_errors, "given twice")))
+        if (code != 2 || !(strstr(program_errors, "would be overwritten") || strstr(program_errors, "given twice")))
             fail_msg("pelt %s: %d, %s", cases[i].words, code, program_errors);
         if (cases[i].file && !strstr(program_errors, "--overwrite")) fail_msg("%s", program_errors);
         char *now = before ? read_bytes(cases[i].file, &after) : NULL;
@@ -249,7 +249,7 @@ static void words_in_the_wrong_place_are_named(void **state) {
          {"arm.pelt is a skin", "arm.glb a glTF file", "the skin comes first"}},
         {"eval arm.glb arm.pelt --clip test -o x.pc2", 2, {"the skin comes first", "pelt eval arm.pelt arm.glb"}},
         {"export ./arm.glb arm.pelt -o x.glb", 2, {"the skin comes first"}},
-        {"measure arm.pelt arm.glb --clip test --clip train", 2, {"--clip is given twice", "with commas"}},
+        {"measure arm.pelt arm.glb --clip test --clip train", 2, {"--clip is given twice", "by commas"}},
         {"eval arm.pelt arm.glb --clip test --clip train -o x.pc2", 2, {"--clip is given twice", "one clip"}},
         {"fit arm.glb --train train=cut.pc2 -o x.pelt", 1, {"cut.pc2", "does not begin with"}},
         {"info bad.csv", 1, {"bad.csv", "line 3", "column \"jaw\": \"x7\""}},
@@ -402,10 +402,10 @@ static void failures_come_as_json_too(void **state) {
         {"fit arm.glb --train nowhere -o x.pelt --json", "failed", "nowhere", 1},
         {"fit arm.glb --json --train test=frozen.pc2 -o x.pelt", "failed", "frozen.pc2", 1},
         {"fit arm.glb --trian train -o x.pelt --json", "misuse", "did you mean --train?", 2},
-        {"measure --json", "misuse", "something is missing", 2},
+        {"measure --json", "misuse", "an input is missing", 2},
         {"frobnicate --json", "misuse", "no command", 2},
-        {"eval arm.pelt arm.glb --clip test -o arm.glb --json", "misuse", "would be written over", 2},
-        {"keys train --json", "misuse", "something is missing", 2},
+        {"eval arm.pelt arm.glb --clip test -o arm.glb --json", "misuse", "would be overwritten", 2},
+        {"keys train --json", "misuse", "an input is missing", 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int code = pelt("%s", cases[i].words);

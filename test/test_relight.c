@@ -106,7 +106,7 @@ static void stopped_training_goes_on_and_gives_the_same_bytes(void **state) {
              test_folder());
     assert_int_equal(system(line), 0);
     assert_int_equal(relight(TRAIN "--threads 1 -o again.keys"), 0);
-    assert_non_null(strstr(program_output, "24 of 32 gathers are there already"));
+    assert_non_null(strstr(program_output, "24 of 32 gathers already exist"));
     snprintf(line, sizeof line, "cd %s && cmp box.keys again.keys", test_folder());
     assert_int_equal(system(line), 0);
 }
@@ -276,7 +276,7 @@ static void training_goes_on_only_with_the_same_of_everything(void **state) {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         assert_int_equal(relight("train corner.glb %s -o corner.keys", words[i]), 1);
     assert_int_equal(relight("train corner.glb " CORNER "-o corner.keys"), 0);
-    assert_non_null(strstr(program_output, "32 of 32 gathers are there already"));
+    assert_non_null(strstr(program_output, "32 of 32 gathers already exist"));
     /* A change of the camera alone also invalidates finished key points. */
     write_corner("moved.glb", "0.7,'znear'", "0.7001,'znear'");
     assert_int_equal(relight("run corner.keys moved.glb --light 0.1,1,0.15 -o corner.png"), 1);
@@ -303,7 +303,7 @@ static void frames_that_are_empty_or_cut_are_gathered_again(void **state) {
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         shell("%s", damages[i][0]);
         if (relight(SMALL "-o cut.keys")) fail_msg("%s: %s", damages[i][0], program_errors);
-        const char *said = strstr(program_output, "gathers are there already");
+        const char *said = strstr(program_output, "gathers already exist");
         if (damages[i][1] ? !strstr(program_output, damages[i][1]) : said != NULL)
             fail_msg("%s: %s", damages[i][0], program_output);
         shell("cmp small.keys cut.keys && diff -r small.keys.frames cut.keys.frames");
@@ -340,7 +340,7 @@ static void refused(const char *words, int code, const char *sentence) {
 
 static void bad_words_and_files_get_a_sentence(void **state) {
     (void)state;
-    refused("paint cornell", 2, "is not train, run or measure");
+    refused("paint cornell", 2, "expected train, run or measure");
     refused("train cornell", 2, "-o BOX.keys");
     refused("train absent.glb -o x.keys", 1, "absent.glb");
     refused("train cornell --size 4 -o x.keys", 2, "such as 400x400");

@@ -261,7 +261,7 @@ static void a_mask_file_lists_the_vertices_that_are_sculpted(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_text("mask.txt", bad[i]);
         assert_int_equal(pelt("fit elbow.glb --train masked.json -o x.pelt"), 1);
-        assert_non_null(strstr(program_errors, "line 2 is not the number of a vertex, 0 to"));
+        assert_non_null(strstr(program_errors, "line 2 is not a vertex number, 0 to"));
     }
 }
 

@@ -442,7 +442,7 @@ static void fits_end_fail_and_are_cancelled(void **state) {
     wait_for_job(start_job("[\"--method\",\"magic\"]"), how, &last);
     assert_string_equal(how, "failed");
     assert_string_equal(json_string_value(json_object_get(json_object_get(last, "error"), "text")),
-                        "--method magic: there is no such method");
+                        "--method magic: no such method");
     json_decref(last);
     /* The oldest of more than 64 are forgotten. */
     int first = 0, number = 0;

@@ -60,7 +60,7 @@ static inline pelt_bytes *test_fit(const char *path, size_t count, const char *c
         return NULL;
     }
     if (count != 2 || strcmp(words[0], "--method") || strcmp(words[1], "ssd")) {
-        pelt_fail(error, PELT_ERROR_DATA, "--method %s: there is no such method", count > 1 ? words[1] : "");
+        pelt_fail(error, PELT_ERROR_DATA, "--method %s: no such method", count > 1 ? words[1] : "");
         return NULL;
     }
     return fit_box(path, PELT_METHOD_SSD, error);
