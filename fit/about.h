@@ -16,8 +16,7 @@ json_t *pelt_corrective_json(const pelt_fit_report *report, const pelt_bundle *b
 char *pelt_about_text(const pelt_fit_report *report, const pelt_bundle *bundle, pelt_examples examples,
                       pelt_error *error);
 
-/* The same for programs, so far as one asks for it: the section FACT (facts.c), to be freed with pelt_bytes_free; NULL
-   after an error. */
+/* What programs need to know of it: the section FACT (facts.c). Free with pelt_bytes_free; NULL after an error. */
 pelt_bytes *pelt_fit_facts(pelt_arena *arena, const pelt_fit_report *report, const pelt_bundle *bundle,
                            pelt_examples examples, pelt_error *error);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 _Static_assert(PELT_METHOD_KERNEL == 5 && PELT_BLEND_JOINTS == 4 && PELT_CORRECTIVE_KERNEL == 5,
-               "files have these numbers (docs/format.md): add to the ends of the lists");
+               "files store these values (docs/format.md): append to the enums only");
 
 /* Names of the examples' clips, without duplicates. */
 static uint32_t list_clips(pelt_examples examples, const char **names) {

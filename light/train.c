@@ -126,7 +126,7 @@ typedef struct describing {
     double noise;
 } describing;
 
-/* Of a scene that lies elsewhere only the name of its file is told. */
+/* Of a scene elsewhere only the file name is stored. */
 static pelt_result describe(void *user, const pelt_keys *keys, pelt_keys_words *words, pelt_error *error) {
     const describing *d = user;
     const pelt_light_view *view = d->t->view;

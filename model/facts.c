@@ -1,4 +1,4 @@
-/* facts.c: looks things up in the section FACT (facts.h). */
+/* facts.c: lookup in the section FACT (facts.h). */
 
 #include "model/facts.h"
 #include <string.h>

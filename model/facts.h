@@ -6,7 +6,7 @@
 
 #include "runtime/format.h"
 
-/* A text of the section: PELT_FACT_MADE_BY, PELT_FACT_BUNDLE, PELT_FACT_CLIPS + i. */
+/* A string of the section: PELT_FACT_MADE_BY, PELT_FACT_BUNDLE, PELT_FACT_CLIPS + i. */
 const char *pelt_facts_text(const pelt_facts *facts, uint32_t index);
 
 /* The more telling measure: on held-out examples, else on training; NULL: there is none, or `facts` is NULL. */

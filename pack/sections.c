@@ -1,4 +1,4 @@
-/* sections.c: writes files of sections (sections.h). */
+/* sections.c: writes files made of sections (sections.h). */
 
 #include "pack/sections.h"
 #include <string.h>

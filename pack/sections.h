@@ -1,4 +1,4 @@
-/* sections.h: writes files of sections, skins and .keys alike (runtime/container.h): a header, a table, the sections. */
+/* sections.h: writes files made of sections, skins and .keys alike (runtime/container.h): header, table, sections. */
 
 #ifndef PELT_SECTIONS_H
 #define PELT_SECTIONS_H
@@ -9,7 +9,7 @@
 typedef struct pelt_packed_section {
     uint32_t kind, flags;
     uint64_t size;
-    const void *data; /* NULL: the file has no such section */
+    const void *data; /* NULL: the section is omitted */
 } pelt_packed_section;
 
 /* `header` is PELT_HEADER_SIZE bytes that start with a pelt_container, whose section_count and file_size are set here.

@@ -90,7 +90,7 @@ enum { PELT_ROW_FIRST, PELT_ROW_SOURCES, PELT_ROW_FLOATS, PELT_ROW_SHORTS, PELT_
 /* Numbers are as in pelt_measure (pelt/fit.h); negative: unknown. */
 typedef struct pelt_fact_measure {
     double rms, max, rel_err, roughness, normal_rms_degrees;
-    uint32_t frame_count; /* 0: nothing was measured */
+    uint32_t frame_count; /* 0: not measured */
     uint32_t reserved;
 } pelt_fact_measure;
 
@@ -103,7 +103,7 @@ struct pelt_facts {
 
 typedef struct pelt_facts pelt_facts;
 
-enum pelt_fact_text { PELT_FACT_MADE_BY, PELT_FACT_BUNDLE, PELT_FACT_CLIPS }; /* movers follow the clips */
+enum pelt_fact_text { PELT_FACT_MADE_BY, PELT_FACT_BUNDLE, PELT_FACT_CLIPS };
 
 /* -- From poses to coefficients or pose distances: the section DRIV --------------------------------------------------
    Offsets are bytes from the start of the section, multiples of 64. Arrays over centres are padded with zeros to a

@@ -341,7 +341,7 @@ static pelt_result add_words(const pelt_keys_options *o, const pelt_keys *keys, 
     return result;
 }
 
-/* Where nothing could be held out there is no error. */
+/* Without held-out frames the error is infinite, and omitted. */
 static uint32_t make_curve(const pelt_keys_report *r, pelt_keys_error curve[PELT_KEYS_CURVE]) {
     uint32_t count = 0;
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++)

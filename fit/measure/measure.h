@@ -9,7 +9,7 @@
 pelt_measure *pelt_measure_watched(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                    uint32_t threads, const pelt_progress *progress, pelt_error *error);
 
-/* What a file keeps of it; of NULL, that there was none. */
+/* The part of a measure that files store; for NULL, all unknown. */
 pelt_fact_measure pelt_measure_facts(const pelt_measure *measure);
 
 #endif

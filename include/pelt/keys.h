@@ -67,10 +67,10 @@ typedef struct pelt_control_range {
     float low, high; /* low <= high */
 } pelt_control_range;
 
-/* A point of the curve of errors against numbers of keys. */
+/* The error that training found with another number of keys. */
 typedef struct pelt_keys_error {
     uint32_t keys; /* at least 1 */
-    float error;   /* largest of a point in 99.5% of frames held out, as a fraction of the diagonal; not negative */
+    float error;   /* largest point error in 99.5% of held-out frames, as a fraction of the diagonal; >= 0 */
 } pelt_keys_error;
 
 /* An opened .keys file: counts, and pointers into the bytes given to pelt_keys_open. A plain value with nothing to
@@ -106,11 +106,11 @@ typedef struct pelt_keys {
     uint32_t witness_count;
     const pelt_control_range *control_ranges; /* [control_count]; NULL: not known */
     uint32_t control_count;
-    const pelt_keys_error *curve; /* [curve_count] what more keys would have brought; NULL: not known */
+    const pelt_keys_error *curve; /* [curve_count] error against number of keys; NULL: unknown */
     uint32_t curve_count;
-    const void *user_data; /* [user_size] bytes of the program that trained it, for itself: not checked; NULL: none */
+    const void *user_data; /* [user_size] the training program's own data, unchecked; NULL: none */
     uint32_t user_size;
-    const char *about; /* UTF-8 JSON text for people; nothing in pelt reads it back */
+    const char *about; /* UTF-8 JSON text for people; programs do not need it */
     uint32_t about_size;
 
     pelt_isa isa; /* as in pelt_skin */

@@ -85,7 +85,8 @@ PELT_API const char *pelt_keys_recipe_name(pelt_keys_recipe recipe);
 
 #define PELT_KEYS_NO_WITNESSES UINT32_MAX
 
-/* What a program adds to a file that it trains, both from malloc, freed by the training; NULL: nothing. */
+/* A program's own description of the file it trains. Both parts come from malloc and are freed by the training; either
+   may be NULL. */
 typedef struct pelt_keys_words {
     char *text; /* for people: a JSON object, whose members are added to pelt_keys.about */
     void *data; /* for programs: [size] pelt_keys.user_data */
@@ -130,8 +131,8 @@ typedef struct pelt_keys_options {
     size_t memory;             /* bytes of frames that may be held; 0: 512 MiB. Beyond, frames are read again for each
                                   of five passes. Training itself needs about 100 bytes for each value of a frame and each key */
     uint32_t seed;
-    /* What else the file should say of itself: called once, with the keys as they will run (but without text). NULL:
-       nothing else. */
+    /* Describes the file further: called once, with the keys as they will run (but without text). NULL: nothing to
+       add. */
     pelt_result (*describe)(void *user, const pelt_keys *keys, pelt_keys_words *words, pelt_error *error);
     void *describe_user;
     pelt_progress progress; /* "subspace", then "keys"; returning non-zero ends the training: PELT_ERROR_CANCELLED */

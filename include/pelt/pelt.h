@@ -225,9 +225,9 @@ typedef struct pelt_skin {
 
     const uint64_t *mesh_hash; /* pelt_mesh_hash of the mesh that the skin was made for; NULL: not known */
 
-    const struct pelt_facts *facts; /* private: what the fit found out; NULL: not known */
+    const struct pelt_facts *facts; /* private: facts about the fit; NULL: unknown */
 
-    const char *about;   /* UTF-8 JSON text: method, options, errors; for people, nothing in pelt reads it back */
+    const char *about;   /* UTF-8 JSON text: method, options, errors; for people; programs do not need it */
     uint32_t about_size; /* without the terminating zero */
 
     pelt_isa isa; /* what pelt_pose and pelt_deform use: the best of this machine; may be set to any that works */

@@ -40,7 +40,7 @@ export interface Figures extends Measure {
   nanoseconds: number | null; // a vertex, on one core of the server's machine
 }
 
-/** What a skin knows of its fit. */
+/** Facts about the fit of a skin. */
 export interface Facts {
   made_by: string;
   bundle: string;
@@ -57,7 +57,7 @@ export interface Skin {
   name: string;
   file: string;
   bytes: number;
-  facts: Facts | null; // null: an older pelt made it
+  facts: Facts | null; // null: made by an older pelt
   figures: string | null; // Figures or null
   errors: string | null; // Errors of clip %d
   inside: string | null;

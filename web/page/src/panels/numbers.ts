@@ -43,7 +43,7 @@ const measurePairs = (on: string, measure: Measure | null): Pair[] => !measure ?
 ];
 
 function factPairs(facts: Facts | null): Pair[] {
-  if (!facts) return [['its fit', 'unknown', 'An older pelt made it; fit it again to see what it was trained on']];
+  if (!facts) return [['its fit', 'unknown', 'Made by an older pelt: fit again to see what it was trained on']];
   return [
     ['made by', facts.made_by], ['bundle', facts.bundle], ['method', facts.method], ['blend', facts.blend],
     ['corrective', facts.corrective], ['trained on', facts.clips.join(', ')], ['examples', String(facts.examples)],
