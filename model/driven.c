@@ -5,6 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+static const double no_length = 1e-30;  /* of two bones, multiplied: such a limb counts as straight */
+static const double converged = 1e-12;  /* of an entry of a rotation */
+static const double half_a_turn = 1e-6; /* of a quaternion's length: with a smaller w its sign is taken from x, y, z */
+static const double no_angle = 1e-12;   /* its sine, where angles are scaled as if they were their sines */
+
 static void rotate(const pelt_affine *a, const float v[3], double out[3]) {
     for (int r = 0; r < 3; r++) out[r] = a->m[4 * r] * v[0] + a->m[4 * r + 1] * v[1] + a->m[4 * r + 2] * v[2];
 }
@@ -15,7 +20,7 @@ static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a
 
 static double bulge_scale(double k, const double b1[3], const double b2[3]) {
     double lengths = sqrt(dot(b1, b1) * dot(b2, b2));
-    double cosine = lengths > 1e-30 ? dot(b1, b2) / lengths : -1;
+    double cosine = lengths > no_length ? dot(b1, b2) / lengths : -1;
     return 1 + k / 2 * (fmin(fmax(cosine, -1), 1) + 1);
 }
 
@@ -54,7 +59,7 @@ static bool nearest_rotation(const pelt_affine *a, pelt_affine *out) {
                 out->m[4 * r + c] += half;
                 change = fmax(change, fabs(half));
             }
-        if (change < 1e-12) break;
+        if (change < converged) break;
     }
     const double *m = out->m;
     double determinant =
@@ -84,13 +89,13 @@ static void to_quaternion(const pelt_affine *rotation, double q[4]) {
         q[j] = m[4 * j + i] + m[4 * i + j], q[k] = m[4 * k + i] + m[4 * i + k], q[3] = m[4 * k + j] - m[4 * j + k];
     }
     double length = sqrt(dot(q, q) + q[3] * q[3]);
-    double first = fabs(q[3]) > 1e-6 * length ? q[3] : q[0] != 0 ? q[0] : q[1] != 0 ? q[1] : q[2];
+    double first = fabs(q[3]) > half_a_turn * length ? q[3] : q[0] != 0 ? q[0] : q[1] != 0 ? q[1] : q[2];
     for (int c = 0; c < 4; c++) q[c] *= first < 0 ? -1 / length : 1 / length;
 }
 
 static void keep_twist(const float axis[3], double q[4]) {
     double along = q[0] * axis[0] + q[1] * axis[1] + q[2] * axis[2], length = sqrt(along * along + q[3] * q[3]);
-    if (length < 1e-6) along = 0, q[3] = length = 1;
+    if (length < half_a_turn) along = 0, q[3] = length = 1;
     if (q[3] < 0) length = -length;
     for (int i = 0; i < 3; i++) q[i] = axis[i] * along / length;
     q[3] /= length;
@@ -110,7 +115,7 @@ static void keep_bend(const float axis[3], double q[4]) {
 
 static void scale_angle(double f, double q[4]) {
     double sine = sqrt(dot(q, q)), half = atan2(sine, q[3]);
-    double scale = sine > 1e-12 ? sin(f * half) / sine : f;
+    double scale = sine > no_angle ? sin(f * half) / sine : f;
     for (int i = 0; i < 3; i++) q[i] *= scale;
     q[3] = cos(f * half);
 }

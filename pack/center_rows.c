@@ -104,7 +104,8 @@ static void add_distances(const rounding *r, size_t axis, float weight, size_t q
 static float *factor_phi(const rounding *r, uint32_t v, const uint32_t *centers, size_t m, pelt_arena *scratch) {
     float *factor = PELT_NEW(scratch, m * m, float), *r2 = PELT_NEW(scratch, m, float);
     double *row = PELT_NEW(scratch, m, double);
-    for (float ridge = 1e-5f; m && ridge < 1e-2f; ridge *= 10) {
+    const float least_ridge = 1e-5f, most_ridge = 1e-2f; /* beyond, it would no longer be the same phi */
+    for (float ridge = least_ridge; m && ridge < most_ridge; ridge *= 10) {
         for (size_t i = 0; i < m; i++) {
             memset(r2, 0, (i + 1) * sizeof *r2);
             for (uint32_t a = r->w->first[v]; a < r->w->first[v + 1]; a++)

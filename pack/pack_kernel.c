@@ -3,6 +3,9 @@
 #include "pack/builder.h"
 #include <math.h>
 
+static const float turned = 1e-6f;        /* of a quaternion: less is rounding */
+static const double least_kernel = 1e-12; /* below, 1 - E is 0 */
+
 /* The order of a kernel's centres and units in the file. */
 typedef struct kernel_order {
     uint32_t *centers;     /* [new] the old index */
@@ -17,7 +20,7 @@ typedef struct kernel_order {
 /* Whether a centre moves a kernel joint, beyond float rounding. */
 static bool moves(const pelt_kernel *kernel, uint32_t center, uint32_t joint) {
     const float *q = kernel->centers + 4 * ((size_t)center * kernel->joint_count + joint);
-    return fabsf(q[0]) + fabsf(q[1]) + fabsf(q[2]) > (joint < kernel->joint_count - kernel->control_count ? 1e-6f : 0);
+    return fabsf(q[0]) + fabsf(q[1]) + fabsf(q[2]) > (joint < kernel->joint_count - kernel->control_count ? turned : 0);
 }
 
 /* Most examples move one joint alone: their kernels involve only that joint, in all groups, so no sum over units is
@@ -109,7 +112,7 @@ static float rest_kernel(const pelt_kernel *kernel, uint32_t joint, const float 
     double gap = 0;
     for (int i = 0; i < (control ? 1 : 3); i++) gap += (control ? 1.0 : 4.0) * pose[i] * pose[i];
     double rest = -expm1(-kernel->scales[joint] * gap);
-    return rest > 1e-12 ? (float)rest : 0;
+    return rest > least_kernel ? (float)rest : 0;
 }
 
 static uint64_t append_shared(builder *b, const pelt_kernel *kernel, const kernel_order *order) {

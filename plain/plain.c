@@ -15,6 +15,10 @@
 #include <math.h>
 #include <string.h>
 
+static const double orthogonal = 1e-10; /* columns, of the sum of their squares: Jacobi's turns end here */
+static const double collapsed = 1e-12;  /* a column, of the longest one: its direction means nothing */
+static const float constant = 1e-7f;    /* of a track, or of the diagonal: such a track needs no keys */
+
 typedef struct making {
     pelt_arena *arena;
     const pelt_model *model;
@@ -64,7 +68,7 @@ static void turn_axes(const double a[9], double v[9]) {
                     y[r] = a[3 * r] * v[q] + a[3 * r + 1] * v[3 + q] + a[3 * r + 2] * v[6 + q];
                 }
                 double xx = pelt_dot(x, x), yy = pelt_dot(y, y), xy = pelt_dot(x, y);
-                if (!(fabs(xy) > 1e-10 * (xx + yy))) continue;
+                if (!(fabs(xy) > orthogonal * (xx + yy))) continue;
                 double tau = (yy - xx) / (2 * xy), t = copysign(1, tau) / (fabs(tau) + sqrt(1 + tau * tau));
                 double c = 1 / sqrt(1 + t * t), s = c * t;
                 for (int r = 0; r < 3; r++) {
@@ -106,7 +110,7 @@ static void stretch_of(const double a[9], const double v[9], double u[9], double
     for (int r = 0; r < 3; r++) unit[i][r] = length[i] > 0 ? column[i][r] / length[i] : r == i;
     double along = pelt_dot(unit[i], column[j]);
     for (int r = 0; r < 3; r++) unit[j][r] = column[j][r] - along * unit[i][r];
-    if (pelt_length(unit[j]) > 1e-12 * length[i])
+    if (pelt_length(unit[j]) > collapsed * length[i])
         make_unit(unit[j]);
     else
         across(unit[i], unit[j]);
@@ -353,7 +357,7 @@ static pelt_channel track_of(making *m, const baking *b, uint32_t node, int path
     uint32_t joint = m->model->skeleton->joint_count + node;
     const pelt_transform *rest = &m->plain->skeleton.rest[joint];
     const float *still[] = {rest->translation, rest->rotation, rest->scale}, *samples = samples_of(b, path, node);
-    float tolerance = path == PELT_TRANSLATION ? 1e-7f * m->bundle->mesh.diagonal : 1e-7f;
+    float tolerance = path == PELT_TRANSLATION ? constant * m->bundle->mesh.diagonal : constant;
     bool cubic = b->steps == THIRDS && node >= m->model->driven_count;
     size_t size = path_size(path);
     pelt_channel out = {.joint = joint,

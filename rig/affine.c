@@ -3,6 +3,8 @@
 #include "rig/maths.h"
 #include "rig/rig.h"
 
+static const double singular = 1e-12; /* a determinant, of the cube of the largest entry */
+
 const pelt_affine pelt_identity = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
 
 pelt_affine pelt_affine_of(const pelt_transform *t) {
@@ -42,7 +44,7 @@ bool pelt_affine_invert(const pelt_affine *a, pelt_affine *inverse) {
     double determinant = m[0] * c0 + m[1] * c1 + m[2] * c2, scale = 0;
     for (int i = 0; i < 12; i++)
         if (i % 4 < 3) scale = fmax(scale, fabs(m[i]));
-    if (!(fabs(determinant) > 1e-12 * scale * scale * scale) || !isfinite(determinant)) {
+    if (!(fabs(determinant) > singular * scale * scale * scale) || !isfinite(determinant)) {
         *inverse = pelt_identity;
         return false;
     }

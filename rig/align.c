@@ -19,6 +19,18 @@ enum { CHOICES = 48, MOST_KEYS = 64, MOMENTS = 5, SHORTLIST = 8, MOST_SAMPLES = 
 /* Smaller differences in size come from the deformation itself: bellies are larger than bones. */
 static const double same_size = 1.25;
 
+/* Points that are this near their partners, of the size of the cloud, are in the right order and place. */
+static const double in_place = 0.1;
+static const double clearly_smoother = 0.9; /* points by position replace the order of the file at this roughness */
+
+/* A scale or an offset is real if it stands out from rounding, and if most vertices agree on it, since a deformation
+   moves and stretches them too. */
+static const double stands_out = 1e-4, rounding = 1e-5;
+static const double agreed_scale = 0.1, agreed_offset = 0.2; /* the deviation, of what it deviates from */
+static const double large_offset = 0.05;                     /* of the diagonal: real even if they disagree */
+static const double power_of_ten = 1e-3;                     /* a scale this close to one means other units */
+static const double far_apart = 0.01;                        /* of the squared size: such pairs show a scale */
+
 /* Centroid and second moments of some points. */
 typedef struct cloud {
     double middle[3], spread[3][3];
@@ -437,13 +449,14 @@ static pelt_result find_points(aligning *a, const choice *list, uint32_t count, 
     for (uint32_t u = 0; u < n; u++) ordered[u] = u;
     choice in_order = one_each ? best_choice(a, list, count, ordered) : (choice){.badness = INFINITY};
     *chosen = best_choice(a, list, count, NULL);
-    if (in_order.badness < 0.1 * a->size) *chosen = in_order; /* partners determine the axes better than neighbours */
+    if (in_order.badness < in_place * a->size)
+        *chosen = in_order; /* partners determine the axes better than neighbours */
     pelt_moments truth = place_points(a, chosen);
     uint32_t unclear = pelt_match_points(a->arena, &a->blend, &truth, &a->edges, a->rest_of, points);
     double matched = pelt_match_roughness(&a->blend, &truth, &a->edges, points);
-    if (in_order.badness < 0.1 * a->size) {
+    if (in_order.badness < in_place * a->size) {
         double kept = pelt_match_roughness(&a->blend, &truth, &a->edges, ordered);
-        *by_place = !unclear && matched < 0.9 * kept;
+        *by_place = !unclear && matched < clearly_smoother * kept;
         if (!*by_place) memcpy(points, ordered, n * sizeof *points);
         return PELT_OK;
     }
@@ -491,12 +504,13 @@ static double exact_scale(aligning *a, const choice *c, const uint32_t *points) 
             blend += pow(b[3 * u + i] - b[3 * v + i], 2);
             truth += pow(t[3 * (size_t)points[u] + i] - t[3 * (size_t)points[v] + i], 2);
         }
-        if (blend > 0.01 * a->size * a->size && truth > 0) ratios[count++] = sqrt(blend / truth);
+        if (blend > far_apart * a->size * a->size && truth > 0) ratios[count++] = sqrt(blend / truth);
     }
     if (!count) return c->scale;
     double scale = centre_of(ratios, count, &deviation), round = pow(10, rint(log10(scale)));
-    if (fabs(scale / round - 1) < fmax(1e-3, 3 * deviation / scale) && round != 1) return round; /* other units */
-    bool clear = fabs(scale - 1) > 1e-4 && deviation < 0.1 * fabs(scale - 1);
+    if (fabs(scale / round - 1) < fmax(power_of_ten, 3 * deviation / scale) && round != 1)
+        return round; /* other units */
+    bool clear = fabs(scale - 1) > stands_out && deviation < agreed_scale * fabs(scale - 1);
     return c->scale == 1 && !clear ? 1 : scale;
 }
 
@@ -516,9 +530,9 @@ static void exact_offset(aligning *a, const choice *c, const uint32_t *points, d
         square += offset[i] * offset[i], deviation += part * part;
     }
     double length = sqrt(square), diagonal = a->part->bundle->mesh.diagonal;
-    bool clear = length > 1e-4 * diagonal && sqrt(deviation) < 0.2 * length;
+    bool clear = length > stands_out * diagonal && sqrt(deviation) < agreed_offset * length;
     for (int i = 0; i < 3; i++)
-        if ((!clear && length <= 0.05 * diagonal) || fabs(offset[i]) < 1e-5 * length) offset[i] = 0;
+        if ((!clear && length <= large_offset * diagonal) || fabs(offset[i]) < rounding * length) offset[i] = 0;
 }
 
 /* -- All of it ----------------------------------------------------------------------------------------------------- */
@@ -570,7 +584,7 @@ static pelt_result align(void *user, pelt_error *error) {
     if (same) { /* the file order is plausible */
         uint32_t *vertices = a->first_of;
         chosen = best_choice(a, list, count, vertices);
-        if (chosen.badness < 0.1 * a->size || !a->wanted->fix)
+        if (chosen.badness < in_place * a->size || !a->wanted->fix)
             memcpy(points, vertices, a->place_count * sizeof *points);
         else
             same = false;

@@ -11,6 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double insane = 1e4;                /* of the size: a coordinate that no sane export has */
+static const double unit_length = 0.01;          /* quaternions may be off by this much: players normalise them */
+static const double same_unit = 0.03;            /* ratios of sizes this close to one of units hint at it */
+static const double same_size = 1.25;            /* a smaller ratio may be the deformation itself */
+static const double in_place = 0.1, away = 0.05; /* of the spread, and of the diagonal */
+static const double rounding = 1e-5;             /* of poses, controls and offsets: differences below are none */
+static const double key_rounding = 1e-4;         /* of the sums that poses are sorted by */
+static const double same_shape = 1e-3;           /* of the size */
+static const double no_size = 1e-30;             /* stands in for the diagonal of a mesh that has none */
+enum { LOOKED_AT = 200 };                        /* points, to find out whether two clouds are the same */
+
 static const float *frame_positions(const diagnosis *d, const pelt_clip *clip, uint32_t frame) {
     return clip->positions + 3 * (size_t)frame * d->bundle->mesh.vertex_count;
 }
@@ -42,7 +53,7 @@ static double *blend_frame(diagnosis *d, const pelt_clip *clip, uint32_t frame) 
 static double huge_coordinate(const pelt_mesh *mesh) {
     double size = mesh->diagonal;
     for (size_t i = 0; i < 3 * (size_t)mesh->vertex_count; i++) size = fmax(size, fabsf(mesh->positions[i]));
-    return size > 0 ? 1e4 * size : INFINITY;
+    return size > 0 ? insane * size : INFINITY;
 }
 
 /* Reports the first bad coordinate of a frame; true if there is one. */
@@ -93,7 +104,7 @@ static void check_rotations(diagnosis *d, const pelt_clip *clip) {
         for (uint32_t k = 0; k < channel->key_count; k++) {
             const float *q = channel->values + (size_t)k * step + (step == 12 ? 4 : 0);
             double length = hypot(hypot(q[0], q[1]), hypot(q[2], q[3]));
-            if (fabs(length - 1) <= 0.01) continue;
+            if (fabs(length - 1) <= unit_length) continue;
             if (!odd++) first = k;
             if (!(fabs(length - 1) <= fabs(worst - 1)) || length == 0) worst = length;
             if (length == 0) break;
@@ -169,7 +180,7 @@ static void unit_hint(double ratio, char *text, size_t size) {
     text[0] = 0;
     for (size_t cache = 0; cache < 5; cache++)
         for (size_t rig = 0; rig < 5 && !text[0]; rig++)
-            if (cache != rig && fabs(ratio * units[cache].metres / units[rig].metres - 1) < 0.03)
+            if (cache != rig && fabs(ratio * units[cache].metres / units[rig].metres - 1) < same_unit)
                 snprintf(text, size, " (%s against %s)", units[cache].name, units[rig].name);
 }
 
@@ -202,7 +213,7 @@ static bool place(diagnosis *d, const pelt_clip *clip, placement *p) {
     p->a = cloud_of(p->blend, p->count), p->b = cloud_of(p->truth, p->count);
     if (!(p->a.spread > 0) || !(p->b.spread > 0)) return false; /* a single point has no size */
     p->ratio = p->b.spread / p->a.spread;
-    if (fabs(log(p->ratio)) <= log(1.25)) p->ratio = 1;
+    if (fabs(log(p->ratio)) <= log(same_size)) p->ratio = 1;
     p->direct = misfit(p->blend, &p->a, p->truth, &p->b, p->count, same_axis, same_sign, 1 / p->ratio);
     return true;
 }
@@ -237,7 +248,7 @@ static bool find_axes(diagnosis *d, const placement *p) {
 /* Typical distance from a point of the blend to the nearest one of the truth, both centred: small if both are the same
    points in any order. */
 static double nearest_distance(const placement *p) {
-    size_t step = p->count / 200 + 1, looked = 0;
+    size_t step = p->count / LOOKED_AT + 1, looked = 0;
     double sum = 0;
     for (size_t v = 0; v < p->count; v += step, looked++) {
         double at[3], best = INFINITY;
@@ -267,7 +278,7 @@ static bool other_order(const pelt_mesh *mesh, const placement *p) {
 static void check_placement(diagnosis *d, const pelt_clip *clip) {
     placement p;
     if (!place(d, clip, &p)) return;
-    double diagonal = d->bundle->mesh.diagonal, limit = 0.1 * p.a.spread;
+    double diagonal = d->bundle->mesh.diagonal, limit = in_place * p.a.spread;
     bool scaled = p.ratio != 1, turned = p.direct > limit && find_axes(d, &p);
     if (scaled) {
         char hint[64];
@@ -280,9 +291,9 @@ static void check_placement(diagnosis *d, const pelt_clip *clip) {
     double offset = distance(p.a.center, p.b.center), by[3];
     for (int i = 0; i < 3; i++) {
         by[i] = p.b.center[i] - p.a.center[i];
-        if (fabs(by[i]) < 1e-5 * offset) by[i] = 0; /* rounding */
+        if (fabs(by[i]) < rounding * offset) by[i] = 0;
     }
-    if (p.direct <= limit && offset > 0.05 * diagonal)
+    if (p.direct <= limit && offset > away * diagonal)
         FIND(d, PELT_WARNING, "offset",
              "%s: frame %u is %.4g away from the skeleton in %s, by (%.4g, %.4g, %.4g); if that is not intended, "
              "the "
@@ -329,7 +340,7 @@ static void local_matrices(const diagnosis *d, const pelt_clip *clip, uint32_t f
 }
 
 static double pose_distance(const diagnosis *d, const pelt_affine *a, const pelt_affine *b) {
-    double worst = 0, size = fmax(d->bundle->mesh.diagonal, 1e-30);
+    double worst = 0, size = fmax(d->bundle->mesh.diagonal, no_size);
     for (uint32_t j = 0; j < d->bundle->skeleton.joint_count; j++)
         for (int i = 0; i < 12; i++) worst = fmax(worst, fabs(a[j].m[i] - b[j].m[i]) / (i % 4 == 3 ? size : 1));
     return worst;
@@ -344,7 +355,7 @@ static double control_of(const diagnosis *d, const pelt_clip *clip, uint32_t fra
 
 static bool same_controls(const diagnosis *d, const pose_key *a, const pose_key *b) {
     for (uint32_t i = 0; i < d->bundle->controls.count; i++)
-        if (fabs(control_of(d, a->clip, a->frame, i) - control_of(d, b->clip, b->frame, i)) > 1e-5) return false;
+        if (fabs(control_of(d, a->clip, a->frame, i) - control_of(d, b->clip, b->frame, i)) > rounding) return false;
     return true;
 }
 
@@ -375,7 +386,7 @@ static pose_key *sorted_poses(diagnosis *d, size_t *total) {
     pose_key *keys = PELT_NEW(d->scratch, *total, pose_key);
     pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
     pelt_affine *pose = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
-    double size = fmax(d->bundle->mesh.diagonal, 1e-30);
+    double size = fmax(d->bundle->mesh.diagonal, no_size);
     size_t filled = 0;
     for (size_t c = 0; c < d->clip_count; c++)
         for (uint32_t f = 0; f < clips[c]->frame_count; f++) {
@@ -403,9 +414,10 @@ static duplicates find_duplicates(diagnosis *d) {
     pelt_affine *a = PELT_NEW(d->scratch, joints, pelt_affine), *b = PELT_NEW(d->scratch, joints, pelt_affine);
     for (size_t i = 0; i + 1 < found.total; i++) {
         local_matrices(d, keys[i].clip, keys[i].frame, locals, a);
-        for (size_t k = i + 1; k < found.total && k <= i + LOOK_AHEAD && keys[k].key - keys[i].key < 1e-4; k++) {
+        for (size_t k = i + 1; k < found.total && k <= i + LOOK_AHEAD && keys[k].key - keys[i].key < key_rounding;
+             k++) {
             local_matrices(d, keys[k].clip, keys[k].frame, locals, b);
-            if (pose_distance(d, a, b) > 1e-5 || !same_controls(d, &keys[i], &keys[k])) continue;
+            if (pose_distance(d, a, b) > rounding || !same_controls(d, &keys[i], &keys[k])) continue;
             bool ordered = keys[i].place < keys[k].place;
             pose_key pair[2] = {keys[ordered ? i : k], keys[ordered ? k : i]};
             if (!found.alike++ || pair[0].place < found.first[0].place) memcpy(found.first, pair, sizeof pair);
@@ -418,9 +430,9 @@ static duplicates find_duplicates(diagnosis *d) {
 }
 
 static void check_duplicates(diagnosis *d) {
-    double size = fmax(d->bundle->mesh.diagonal, 1e-30);
+    double size = fmax(d->bundle->mesh.diagonal, no_size);
     duplicates found = find_duplicates(d);
-    if (found.worst > 1e-3 * size)
+    if (found.worst > same_shape * size)
         FIND(d, PELT_WARNING, "duplicate-pose-different-shape",
              "%s: frame %u of \"%s\" and frame %u of \"%s\" have the same pose but shapes that differ by %.3g (%.2g%% "
              "of the size): the shape depends on something that the skeleton does not show, such as time or muscle "

@@ -9,6 +9,10 @@
 #include <math.h>
 #include <stdio.h>
 
+static const double misplaced = 1e-3; /* of the diagonal: a rest pose that is off by more is worth a warning */
+static const double moved = 1e-4;     /* of a matrix entry, or of the size: less is rounding */
+static const double no_size = 1e-30;  /* stands in for the diagonal of a mesh that has none */
+
 /* -- Groups -------------------------------------------------------------------------------------------------------- */
 
 static uint32_t leader(uint32_t *groups, uint32_t joint) {
@@ -66,7 +70,7 @@ void pelt_diagnose_rest(diagnosis *d) {
         double error = rest_error(mesh, v, blended, &back[groups[mesh->influences.joints[first[v]]]]);
         if (error > worst) worst = error, where = v;
     }
-    if (mesh->diagonal > 0 && worst > 1e-3 * mesh->diagonal)
+    if (mesh->diagonal > 0 && worst > misplaced * mesh->diagonal)
         FIND(
             d, PELT_WARNING, "rest-pose",
             "%s: the skeleton at rest does not reproduce the mesh: vertex %u is off by %.3g (%.2g%% of the size); that "
@@ -105,7 +109,7 @@ static bool *moving_joints(diagnosis *d) {
     bool *moves = PELT_NEW(d->scratch, joints, bool), first = true;
     pelt_transform *locals = PELT_NEW(d->scratch, joints, pelt_transform);
     pelt_affine *start = PELT_NEW(d->scratch, joints, pelt_affine);
-    double size = fmax(d->bundle->mesh.diagonal, 1e-30);
+    double size = fmax(d->bundle->mesh.diagonal, no_size);
     for (size_t c = 0; c < d->clip_count; c++)
         for (uint32_t f = 0; f < d->clips[c]->frame_count; f++, first = false) {
             pelt_clip_pose(d->clips[c], skeleton, f, locals);
@@ -113,7 +117,7 @@ static bool *moving_joints(diagnosis *d) {
                 pelt_affine local = pelt_affine_of(&locals[j]);
                 if (first) start[j] = local;
                 for (int i = 0; i < 12 && !moves[j]; i++) /* not just rounding */
-                    moves[j] = fabs(start[j].m[i] - local.m[i]) > 1e-4 * (i % 4 == 3 ? size : 1);
+                    moves[j] = fabs(start[j].m[i] - local.m[i]) > moved * (i % 4 == 3 ? size : 1);
             }
         }
     for (uint32_t j = 0; j < joints; j++)

@@ -13,6 +13,12 @@
 
 enum { MOST_SHIFT = 8, MOST_POINTS = 200, MOST_FRAMES = 2000, FEWEST_FRAMES = 4 };
 
+/* Of the size: a blend moves, frames are all the same, a shift shows, and a shifted cache lies on the blend. */
+static const double moving = 1e-3, frozen = 1e-6, shift_shows = 1e-4, on_the_blend = 0.05;
+
+/* A shift must leave at most this of the squared error without it, and this of the best one so far. */
+static const double much_better = 0.25, better = 0.9;
+
 typedef struct timing {
     const pelt_clip *clip;
     size_t vertex_count;
@@ -88,7 +94,7 @@ static bool all_frames_alike(const pelt_clip *clip, size_t vertex_count, double 
 
 static bool find_frozen(diagnosis *d, const timing *t) {
     double size = d->bundle->mesh.diagonal, motion = blend_motion(t);
-    if (!(motion > 1e-3 * size) || !all_frames_alike(t->clip, t->vertex_count, 1e-6 * size)) return false;
+    if (!(motion > moving * size) || !all_frames_alike(t->clip, t->vertex_count, frozen * size)) return false;
     FIND(
         d, PELT_FATAL, "frozen",
         "%s: all %u frames have the same shape, but clip \"%s\" moves the skin by up to %.3g (%.2g%% of the size): the "
@@ -103,9 +109,9 @@ static bool find_shift(diagnosis *d, const timing *t) {
     for (int s = 1; s <= most; s++)
         for (int way = -1; way <= 1; way += 2) {
             double error = shifted_error(t, way * s);
-            if (error < 0.25 * still && error < 0.9 * least) least = error, best = way * s;
+            if (error < much_better * still && error < better * least) least = error, best = way * s;
         }
-    if (!best || !(sqrt(still) > 1e-4 * size && sqrt(least) < 0.05 * size)) return false;
+    if (!best || !(sqrt(still) > shift_shows * size && sqrt(least) < on_the_blend * size)) return false;
     int by = best > 0 ? best : -best;
     FIND(d, PELT_WARNING, "shifted",
          "%s: is %d frame%s %s: its frame %d has the shape of key %d of clip \"%s\" (shifting it reduces the distance "

@@ -126,6 +126,9 @@ uint32_t pelt_nearest(const pelt_neighbours *neighbours, const double at[3], uin
 /* -- Matching ------------------------------------------------------------------------------------------------------ */
 
 enum { CANDIDATES = 16, ROUNDS = 16, WIDEST = 8 };
+static const double one_place = 1e-10;   /* of the squared size: points that are closer coincide */
+static const double exact_match = 1e-14; /* of the squared size, so that a moment without error has a finite trust */
+static const double little_trust = 1e-6; /* in all moments but the calmest, to begin with */
 
 typedef struct matching {
     const pelt_moments *places, *points;
@@ -189,7 +192,7 @@ static void find_trust(matching *m) {
             if (m->owners[m->matches[u]] != u + 1) continue;
             sum += square_between(at(&m->moved, k, u), at(m->points, k, m->matches[u])), count++;
         }
-        m->trust[k] = 1 / (sum / fmax(count, 1) + 1e-14 * size);
+        m->trust[k] = 1 / (sum / fmax(count, 1) + exact_match * size);
         least = fmax(least, m->trust[k]);
     }
     for (uint32_t k = 0; k < m->places->moment_count; k++) m->trust[k] /= least;
@@ -246,12 +249,12 @@ static uint32_t count_unclear(const matching *m, const uint32_t *rest) {
         size = fmax(size, square_between(at(m->points, 0, p), at(m->points, 0, 0)));
     for (uint32_t u = 0; u < m->places->count; u++) {
         uint32_t owner = m->owners[m->matches[u]] - 1; /* rounding can separate two places that are one */
-        unclear += rest[owner] != rest[u] && !coincide(m->places, owner, u, 1e-10 * size);
+        unclear += rest[owner] != rest[u] && !coincide(m->places, owner, u, one_place * size);
     }
     for (uint32_t p = 0; p < m->points->count; p++) {
         if (m->owners[p]) continue;
         uint32_t found = pelt_nearest(m->tree, at(m->points, 0, p), MOST_NEAREST, list, squares), i = 0;
-        while (i < found && !(m->owners[list[i]] && coincide(m->points, p, list[i], 1e-10 * size))) i++;
+        while (i < found && !(m->owners[list[i]] && coincide(m->points, p, list[i], one_place * size))) i++;
         unclear += i == found;
     }
     return unclear;
@@ -268,7 +271,7 @@ uint32_t pelt_match_points(pelt_arena *arena, const pelt_moments *places, const 
     m.weights = PELT_NEW(arena, n, double), m.sums = PELT_NEW(arena, n, double);
     uint32_t *last = PELT_NEW(arena, n, uint32_t);
     m.trust = PELT_NEW(arena, places->moment_count, double);
-    for (uint32_t k = 0; k < places->moment_count; k++) m.trust[k] = k ? 1e-6 : 1; /* the calmest comes first */
+    for (uint32_t k = 0; k < places->moment_count; k++) m.trust[k] = k ? little_trust : 1; /* the calmest comes first */
     memcpy(m.moved.positions, places->positions, n * row * sizeof(double));
     for (int round = 0; round < ROUNDS; round++) {
         memcpy(last, matches, n * sizeof *last);

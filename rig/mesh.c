@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double float_rounding = 1e-7; /* per weight: sums this close to 1 keep their bits */
+
 pelt_result pelt_check_mesh(uint64_t hash, const pelt_bundle *bundle, pelt_error *error) {
     const pelt_mesh *mesh = &bundle->mesh;
     if (!hash || hash == pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count))
@@ -18,7 +20,7 @@ pelt_result pelt_check_mesh(uint64_t hash, const pelt_bundle *bundle, pelt_error
 double pelt_normalise_weights(float *weights, uint32_t count) {
     double sum = 0;
     for (uint32_t i = 0; i < count; i++) sum += weights[i];
-    if (sum > 0 && fabs(sum - 1) > 1e-7 * count)
+    if (sum > 0 && fabs(sum - 1) > float_rounding * count)
         for (uint32_t i = 0; i < count; i++) weights[i] = (float)(weights[i] / sum);
     return sum;
 }

@@ -12,6 +12,9 @@
 #include <math.h>
 #include <string.h>
 
+static const double as_near =
+    1e-6; /* of the diagonal: vertices this much farther are candidates too, by their normals */
+
 /* Vertices and joints closer than this fraction of the bounding-box diagonal are partners. */
 static const double near_vertex = 1e-3, near_joint = 0.02;
 
@@ -108,7 +111,7 @@ static uint32_t pair_vertices(mirroring *m, const pelt_neighbours *tree, uint32_
         reflect(m, m->positions + 3 * (size_t)v, at);
         uint32_t found = pelt_nearest(tree, at, MOST, list, squares);
         double best = -INFINITY;
-        for (uint32_t i = 0; i < found && sqrt(squares[i]) <= sqrt(squares[0]) + 1e-6 * mesh->diagonal; i++) {
+        for (uint32_t i = 0; i < found && sqrt(squares[i]) <= sqrt(squares[0]) + as_near * mesh->diagonal; i++) {
             const float *a = mesh->normals + 3 * (size_t)v, *b = mesh->normals + 3 * (size_t)list[i];
             double dot = 0;
             for (int k = 0; k < 3; k++) dot += (k == m->axis ? -1.0 : 1.0) * a[k] * b[k];

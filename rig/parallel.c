@@ -23,7 +23,8 @@ static void tell(pelt_watch *watch, size_t finished, size_t count) {
     uint32_t before = watch->finished < watch->loops ? watch->finished : watch->loops - 1;
     double part = (before + (double)finished / (double)count) / watch->loops;
     double fraction = watch->low + (watch->high - watch->low) * part;
-    if (fraction < watch->told + 0.002) return;
+    const double step = 0.002; /* finer than any bar shows */
+    if (fraction < watch->told + step) return;
     watch->told = fraction;
     pelt_should_stop(watch->progress, watch->task, fraction); /* the next task asks whether to stop */
 }

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double smallest_arc = 1e-6; /* radians: below, a slerp is a straight line */
+static const float same_time = 1e-6f;    /* of a time: what floats of it may differ by */
+
 /* -- Clips ------------------------------------------------------------------------------------------------------- */
 
 static double key_length(const float *q) {
@@ -20,7 +23,7 @@ static void slerp(const float *a, const float *b, double t, double out[4]) {
     double length_a = key_length(a), length_b = key_length(b), dot = 0;
     for (int i = 0; i < 4; i++) dot += (double)a[i] * b[i] / (length_a * length_b);
     double ka = 1 - t, kb = t, angle = acos(fmin(fabs(dot), 1));
-    if (angle > 1e-6) ka = sin(ka * angle) / sin(angle), kb = sin(kb * angle) / sin(angle);
+    if (angle > smallest_arc) ka = sin(ka * angle) / sin(angle), kb = sin(kb * angle) / sin(angle);
     if (dot < 0) kb = -kb;
     for (int i = 0; i < 4; i++) out[i] = ka / length_a * a[i] + kb / length_b * b[i];
 }
@@ -121,7 +124,7 @@ pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
     size_t kept = 0;
     float first = 0;
     for (size_t i = 0; i < total; i++) {
-        bool same = kept && times[i] - first <= 1e-6f * fmaxf(1, fabsf(times[i]));
+        bool same = kept && times[i] - first <= same_time * fmaxf(1, fabsf(times[i]));
         if (!same) first = times[i], kept++;
         times[kept - 1] = times[i];
     }

@@ -393,7 +393,7 @@ static void fit_point(trial *t, uint32_t point, workspace *b) {
     pelt_weights locked, set = {0};
     double held = pelt_locked_weights(t->l->f, &t->l->candidates, &t->l->locks, t->vertices[point], &locked);
     bool keep = t->l->locks.points && t->l->locks.points[t->points[point]];
-    if (keep || m < 2 || 1 - held < 1e-6) return;
+    if (keep || m < 2 || 1 - held < PELT_LOCKED_ENTIRELY) return;
     fill_rows(t, point, near, m, b);
     uint32_t free = apply_locks(t, m, near, &locked, 1 - held, b);
     if (!free) return;

@@ -14,6 +14,10 @@
 #include <string.h>
 
 enum { MOST = PELT_MOST_WEIGHTS };
+static const double singular = 1e-13; /* of a pivot's own entry */
+static const double flat = 1e-15;     /* a determinant, of the cube of the largest entry */
+/* Of the trace, and of the examples: pulls rest positions to where they were, which decides what nothing else does. */
+static const double held = 1e-9, always_held = 1e-12;
 
 /* Solves by Cholesky if no singular value can be below the cut: the condition number of G is at most tr G tr G^-1. */
 static bool solve_well_conditioned(uint32_t n, const double *g, double cut, double *x) {
@@ -23,7 +27,7 @@ static bool solve_well_conditioned(uint32_t n, const double *g, double cut, doub
         for (uint32_t j = 0; j <= i; j++) {
             double sum = g[i * n + j];
             for (uint32_t k = 0; k < j; k++) sum -= l[i * n + k] * l[j * n + k];
-            if (i == j && !(sum > 1e-13 * g[i * n + i])) return false;
+            if (i == j && !(sum > singular * g[i * n + i])) return false;
             l[i * n + j] = i == j ? sqrt(sum) : sum / l[j * n + j];
         }
     }
@@ -89,7 +93,7 @@ uint32_t pelt_affine_weights(pelt_problem *p, double ridge, double cut, pelt_wei
 static bool solve3(const double a[9], const double b[3], double x[3]) {
     double c[9], determinant = pelt_cofactors(a, c), size = 0;
     for (int i = 0; i < 9; i++) size = fmax(size, fabs(a[i]));
-    if (!(fabs(determinant) > 1e-15 * size * size * size)) return false;
+    if (!(fabs(determinant) > flat * size * size * size)) return false;
     pelt_cramer(c, determinant, b, x);
     return true;
 }
@@ -117,7 +121,7 @@ void pelt_rest_fit(const pelt_gram *g, const pelt_weights *set, const double *mo
     rest_products(g, set, q);
     for (uint32_t i = 0; i < set->count; i++)
         for (int c = 0; c < 3; c++) m[c] += set->weights[i] * moments[4 * i + (uint32_t)c];
-    double hold = 1e-9 * (q[0] + q[4] + q[7]) + 1e-12 * (double)g->examples; /* decides what nothing else does */
+    double hold = held * (q[0] + q[4] + q[7]) + always_held * (double)g->examples;
     double half = affine ? 0.5 : 0;
     const double a[9] = {q[0] + hold, q[1] / 2, q[2] / 2, q[1] / 2,   q[4] + hold,
                          q[5] / 2,    q[2] / 2, q[5] / 2, q[7] + hold};

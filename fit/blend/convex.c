@@ -17,6 +17,11 @@
 #include <string.h>
 
 enum { MOST = PELT_MOST_WEIGHTS };
+static const double dependent = 1e-14;    /* of a column's own product: a joint that moves as the others do */
+static const double no_weight = 1e-12;    /* weights below leave the set */
+static const double rounding = 1e-9;      /* of the error, */
+static const double worth_joining = 1e-3; /* and of the diagonal: a descent must be steeper for a joint to join */
+static const double worth_more = 1e-6;    /* relative gain of another round */
 
 /* -- Small dense systems ------------------------------------------------------------------------------------------- */
 
@@ -32,7 +37,7 @@ static void factor_set(pelt_problem *p, const pelt_weights *set, double (*l)[MOS
             if (j < i) {
                 l[i][j] = sum * l[j][j];
             } else {
-                double least = 1e-14 * fabs(column[set->joints[i]]) + 1e-300;
+                double least = dependent * fabs(column[set->joints[i]]) + 1e-300;
                 l[i][i] = 1 / sqrt(sum > least ? sum : least);
             }
         }
@@ -77,7 +82,7 @@ static void settle(pelt_problem *p, pelt_weights *set) {
         uint32_t first = MOST;
         for (uint32_t i = 0; i < set->count; i++) {
             double down = set->weights[i] - x[i];
-            if (x[i] > 1e-12 || !(down > 0)) continue;
+            if (x[i] > no_weight || !(down > 0)) continue;
             double length = set->weights[i] / down;
             if (length <= step) step = length, first = i;
         }
@@ -85,7 +90,7 @@ static void settle(pelt_problem *p, pelt_weights *set) {
         if (first == MOST) return;
         set->weights[first] = 0;
         for (uint32_t i = set->count; i-- > 0;)
-            if (set->weights[i] <= 1e-12 && set->count > 1) remove_at(set, i);
+            if (set->weights[i] <= no_weight && set->count > 1) remove_at(set, i);
     }
     set->weights[0] = 1;
 }
@@ -104,7 +109,7 @@ static uint32_t steepest(pelt_problem *p, const bool *allowed, pelt_weights *set
         set->error += set->weights[i] * gradient[set->joints[i]];
         gradient[set->joints[i]] = INFINITY;
     }
-    double least = set->error - 1e-9 * fabs(set->error) - 1e-3 * p->diagonal;
+    double least = set->error - rounding * fabs(set->error) - worth_joining * p->diagonal;
     for (uint32_t j = 0; j < n; j++)
         if (gradient[j] < least && (!allowed || allowed[j])) least = gradient[j], best = j;
     return best;
@@ -159,7 +164,7 @@ static void without(pelt_problem *p, const pelt_weights *set, uint32_t i, pelt_w
         settle(p, out);
         out->error = set_error(p, out);
         if (out->count == full.count) return;
-        double steep = out->error - 1e-9 * fabs(out->error) - 1e-3 * p->diagonal;
+        double steep = out->error - rounding * fabs(out->error) - worth_joining * p->diagonal;
         uint32_t back = MOST;
         for (uint32_t k = 0; k < full.count; k++) {
             const double *column = pelt_problem_column(p, full.joints[k]);
@@ -245,7 +250,7 @@ void pelt_convex_limit(pelt_problem *p, const bool *allowed, uint32_t most, doub
         settle(p, &trial);
         trial.error = set_error(p, &trial);
         reduce(p, most, &trial);
-        if (!(trial.error < set->error * (1 - 1e-6))) break;
+        if (!(trial.error < set->error * (1 - worth_more))) break;
         *set = trial;
     }
     prune(p, least, set);

@@ -124,9 +124,10 @@ static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_ske
     for (uint32_t i = 0; i < mesh->influences.first[mesh->vertex_count]; i++)
         any = carries[mesh->influences.joints[i]] = true;
     for (uint32_t j = 0; j < n; j++) carries[j] |= !any;
+    const double no_bone = 1e-4; /* of the diagonal: shorter ones are no bones */
     joint_places(skeleton, at);
     for (uint32_t j = 0; j < n; j++) {
-        int32_t owner = bone_owner(skeleton, carries, at, 1e-4 * mesh->diagonal, j);
+        int32_t owner = bone_owner(skeleton, carries, at, no_bone * mesh->diagonal, j);
         if (owner < 0) continue;
         bones[made] = (bone){.joint = (uint32_t)owner};
         memcpy(bones[made].a, at[owner], sizeof bones->a);

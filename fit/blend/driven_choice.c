@@ -12,6 +12,8 @@
 #include <string.h>
 
 static const double usual_k = 8;             /* the paper's */
+static const double along_z = 0.09;          /* the squared sine of a bone's angle with z, 17 degrees */
+static const double no_bone = 1e-5;          /* of the diagonal */
 static const double least_angle = 0.0174533; /* one degree: joints that rotate less are not driven automatically */
 
 static const char *const words[] = {"turn", "twist", "bend"}; /* by kind */
@@ -140,7 +142,7 @@ static void across(const double bone[3], const double bend[3], double first[3], 
         pelt_cross(second, b, first);
         return;
     }
-    int axis = b[0] * b[0] + b[1] * b[1] > 0.09 ? 2 : 1; /* z, or y for bones along z */
+    int axis = b[0] * b[0] + b[1] * b[1] > along_z ? 2 : 1; /* z, or y for bones along z */
     double size = sqrt(1 - b[axis] * b[axis]);
     for (int i = 0; i < 3; i++) first[i] = ((i == axis) - b[axis] * b[i]) / size;
     pelt_cross(b, first, second);
@@ -301,7 +303,7 @@ static void apply_automatic(set *s, const pelt_affine *matrices) {
 
 pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
     const pelt_skeleton *skeleton = f->model.skeleton;
-    set s = {.f = f, .shortest = 1e-5 * f->bundle->mesh.diagonal};
+    set s = {.f = f, .shortest = no_bone * f->bundle->mesh.diagonal};
     s.bind = PELT_NEW(f->arena, skeleton->joint_count, pelt_affine);
     s.singular = PELT_NEW(f->arena, skeleton->joint_count, bool);
     uint32_t singular = 0, first = 0;

@@ -394,6 +394,8 @@ typedef struct offer {
     uint32_t joints[2 * PELT_MOST_WEIGHTS];
 } offer;
 
+static const double neighbours_say = 0.2; /* each, in which joints a point is offered; its own is 1 */
+
 static void make_offer(const smoothing *s, uint32_t point, const pelt_weights *set, double *score, offer *out) {
     const pelt_joining *w = s->w;
     uint32_t home = w->homes.home[point], near = w->homes.near_count[home];
@@ -403,7 +405,7 @@ static void make_offer(const smoothing *s, uint32_t point, const pelt_weights *s
         uint32_t other = e < end ? w->neighbours.list[e] : point;
         for (uint32_t k = 0; k < s->wide.counts[other]; k++) {
             uint32_t place = w->homes.place[home][s->wide.joints[(size_t)other * s->pool + k]];
-            if (place < near) score[place] += (e < end ? 0.2 : 1) / (k + 1);
+            if (place < near) score[place] += (e < end ? neighbours_say : 1) / (k + 1);
         }
     }
     out->count = set->count;

@@ -18,4 +18,7 @@ pelt_result pelt_find_locks(pelt_fitting *fitting, const pelt_candidates *candid
 double pelt_locked_weights(const pelt_fitting *fitting, const pelt_candidates *candidates, const pelt_locks *locks,
                            uint32_t vertex, pelt_weights *locked);
 
+/* A share of the weights that is left to fit: less is rounding, and all of them are locked. */
+#define PELT_LOCKED_ENTIRELY 1e-6
+
 #endif

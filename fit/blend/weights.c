@@ -232,9 +232,9 @@ static void fit_point(weighing *w, workspace *b, uint32_t point) {
         rest[c] = w->step == SHARE || w->step == HELD
                       ? w->result.rest[point][c]
                       : (w->f->bundle->mesh.positions[3 * (size_t)vertex + c] - w->gram.center[c]) / w->gram.scale;
-    if (share > 1e-6 && may_follow_any(w))
+    if (share > PELT_LOCKED_ENTIRELY && may_follow_any(w))
         fit_free(w, b, point, &locked, share, rest, &set);
-    else if (share > 1e-6) /* every joint is locked: keep the file's weights */
+    else if (share > PELT_LOCKED_ENTIRELY) /* every joint is locked: keep the file's weights */
         for (uint32_t k = 0; k < locked.count; k++) locked.weights[k] /= held;
     for (uint32_t k = 0; k < set.count; k++) set.weights[k] *= share;
     for (uint32_t k = 0; k < locked.count && set.count < PELT_MOST_WEIGHTS; k++) {

@@ -18,6 +18,10 @@
 #include <math.h>
 #include <string.h>
 
+static const double cut = 1e-12, loose_cut = 1e-10; /* of singular values: square systems, and more rows than columns */
+static const double same_pose = 1e-4;               /* radians */
+static const double on_the_way = 1.001;             /* a detour by no more than this factor lies between two poses */
+
 /* Singular values below this fraction of the largest are noise: squares of 1e-7 are lost in the rounding of A^T A. */
 static const double NO_SINGULAR = 1e-6;
 static const float LEAST_SHARE = 1e-6f; /* below this a point is outside the support */
@@ -183,7 +187,7 @@ static double *square_functions(pelt_arena *arena, const pelt_poses *poses, uint
 
 /* Solves phi x = b in place. phi may be singular to rounding when the width is far larger than the distances. */
 static bool solve(size_t n, double *phi, size_t columns, double *b) {
-    return pelt_least_squares(n, n, phi, columns, b, 1e-12, NULL, NULL);
+    return pelt_least_squares(n, n, phi, columns, b, cut, NULL, NULL);
 }
 
 /* -- Centres ------------------------------------------------------------------------------------------------------- */
@@ -201,7 +205,7 @@ void pelt_eigen_centers(pelt_arena *arena, const pelt_poses *poses, uint32_t mov
         uint32_t far = 0;
         for (uint32_t p = 1; p < count; p++)
             if (nearest[p] > nearest[far]) far = p;
-        if (!(nearest[far] > 1e-4)) break;
+        if (!(nearest[far] > same_pose)) break;
         out->centers[out->center_count++] = own[far];
         for (uint32_t p = 0; p < count; p++) nearest[p] = fmin(nearest[p], distance(poses, mover, own[p], own[far]));
     }
@@ -217,7 +221,7 @@ uint32_t pelt_eigen_between(const pelt_poses *poses, uint32_t mover, const pelt_
         between[a] = false;
         for (uint32_t b = 0; b < n && !between[a]; b++)
             for (uint32_t d = b + 1; d < n && !between[a]; d++)
-                between[a] = a != b && a != d && r[a][b] + r[a][d] <= 1.001 * r[b][d];
+                between[a] = a != b && a != d && r[a][b] + r[a][d] <= on_the_way * r[b][d];
         count += between[a];
     }
     return count;
@@ -252,7 +256,7 @@ static void fit_values(pelt_arena *arena, const pelt_poses *poses, const pelt_ei
     for (size_t p = 0; p + 1 < rows; p++)
         for (size_t k = 0; k < kept; k++)
             right[p * kept + k] = joint->singular[k] * joint->right[k * joint->pose_count + p];
-    if (pelt_least_squares(rows, n, phi, kept, right, 1e-10, NULL, NULL)) {
+    if (pelt_least_squares(rows, n, phi, kept, right, loose_cut, NULL, NULL)) {
         double *square = square_functions(work, poses, joint->mover, c, width);
         pelt_gemm(false, false, n, kept, n, 1, square, right, 0, c->values);
         for (size_t k = 0; k < kept; k++) c->values[k] = 0;

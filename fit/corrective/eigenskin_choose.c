@@ -242,7 +242,8 @@ static size_t best_threshold(size_t count, const pelt_eigen_missed *missed) {
 pelt_eigen_choice pelt_eigen_choose(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                                     const pelt_supports *supports, bool sweeps_only, double threshold, double width) {
     double widths[WIDTHS];
-    for (int w = 0; w < WIDTHS; w++) widths[w] = 0.125 * pow(2, 0.5 * w); /* radians: 7 degrees to 10 turns */
+    const double narrowest = 0.125; /* radians, 7 degrees; the widest is 10 turns */
+    for (int w = 0; w < WIDTHS; w++) widths[w] = narrowest * pow(2, 0.5 * w);
     size_t width_count = width > 0 ? 1 : WIDTHS, threshold_count = threshold > 0 ? 1 : THRESHOLDS;
     pelt_eigen_missed missed[WIDTHS * THRESHOLDS];
     pelt_eigen_leave_out(arena, poses, u, supports, sweeps_only, width_count, width > 0 ? &width : widths,

@@ -7,6 +7,8 @@
 #include <string.h>
 
 static const double BEND = 0.2;
+static const double OTHERS = 0.1;  /* of the weights of other joints, for features that begin with one */
+static const double OFFSETS = 0.3; /* of the weights: where features bend, to begin with */
 
 /* -- Random numbers ------------------------------------------------------------------------------------------------ */
 
@@ -74,9 +76,9 @@ static void draw_weights(pelt_arena *arena, const pelt_kernel_inputs *inputs, ui
     for (uint32_t i = 0; i < out->input_count; i++) {
         uint32_t count = pelt_kernel_control(inputs, out->inputs[i]) ? 1 : 6;
         for (uint32_t k = 0; k < count * width; k++, w++)
-            *w = normal(state) * scale * (out->inputs[i] != g && k % width < width / 3 ? 0.1 : 1);
+            *w = normal(state) * scale * (out->inputs[i] != g && k % width < width / 3 ? OTHERS : 1);
     }
-    for (uint32_t k = 0; k < width; k++) out->offsets[k] = normal(state) * 0.3 * scale;
+    for (uint32_t k = 0; k < width; k++) out->offsets[k] = normal(state) * OFFSETS * scale;
 }
 
 pelt_feature_net pelt_features_of(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,

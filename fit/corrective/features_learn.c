@@ -15,6 +15,10 @@
 enum { MOST_ROWS = 256, BATCHES = 3 };
 static const double FLOOR = 1e-4; /* of the mean diagonal: without it the evidence would explain noise */
 static const double RATE = 0.03;  /* at 64 features */
+static const double USUAL_WIDTH = 64;
+/* What a step keeps of the running means, and takes of the gradient: Adam's, with a shorter memory. */
+static const double KEEP_MEAN = 0.9, NEW_MEAN = 0.1, KEEP_SQUARE = 0.99, NEW_SQUARE = 0.01;
+static const double NO_GRADIENT = 1e-12;
 
 /* Only the lower triangles of symmetric matrices are filled in. Rows have the same order everywhere, so the lower
    triangle of a part comes from the lower triangle of the whole.
@@ -257,9 +261,9 @@ typedef struct pace {
 } pace;
 
 static void walk(double *value, double gradient, double *mean, double *square, pace p) {
-    *mean = 0.9 * *mean + 0.1 * gradient;
-    *square = 0.99 * *square + 0.01 * gradient * gradient;
-    *value -= p.rate * *mean * p.mean / (sqrt(*square * p.square) + 1e-12);
+    *mean = KEEP_MEAN * *mean + NEW_MEAN * gradient;
+    *square = KEEP_SQUARE * *square + NEW_SQUARE * gradient * gradient;
+    *value -= p.rate * *mean * p.mean / (sqrt(*square * p.square) + NO_GRADIENT);
 }
 
 /* The examples of a step, in order: all, or the next batch. Batches are reshuffled after every epoch, so that each
@@ -281,7 +285,8 @@ static size_t choose_rows(pelt_arena *work, const pelt_feature_learning *l, uint
 
 static void update(pelt_feature_learning *l, const pelt_feature_gradient *gradient, double speed) {
     pelt_feature_net *net = l->net;
-    pace own = {speed * RATE * sqrt(64.0 / net->width), 1 / (1 - pow(0.9, l->steps)), 1 / (1 - pow(0.99, l->steps))};
+    pace own = {speed * RATE * sqrt(USUAL_WIDTH / net->width), 1 / (1 - pow(KEEP_MEAN, l->steps)),
+                1 / (1 - pow(KEEP_SQUARE, l->steps))};
     for (uint32_t g = 0; g < net->count; g++) {
         if (!gradient->weights[g]) continue;
         pelt_neighbourhood *near = &net->list[g];

@@ -21,6 +21,10 @@
 #include <math.h>
 #include <string.h>
 
+static const double dependent = 1e-20;   /* of a squared length: what is left of a direction that others span */
+static const double worth_moving = 1e-9; /* relative gain: less is rounding, and the rounds would not end */
+static const double negligible = 1e-12;  /* of a cluster's largest value: noise */
+
 enum { ROUNDS = 6, NEAR = 8, CANDIDATES = NEAR + 1, MOST_RANK = 48, MOST_RINGS = 3, MOST_COLUMNS = 256 };
 static const double MOST_GROWTH = 1.5; /* of the number of entries, due to overlap */
 
@@ -138,7 +142,7 @@ static void orthonormalise(double *basis, size_t examples, size_t rank) {
                 for (size_t e = 0; e < examples; e++) basis[e * rank + k] -= dot * basis[e * rank + l];
             }
         for (size_t e = 0; e < examples; e++) length += basis[e * rank + k] * basis[e * rank + k];
-        double scale = length > 1e-20 * before && length > 0 ? 1 / sqrt(length) : 0;
+        double scale = length > dependent * before && length > 0 ? 1 / sqrt(length) : 0;
         for (size_t e = 0; e < examples; e++) basis[e * rank + k] *= scale;
     }
 }
@@ -207,7 +211,7 @@ static void reassign(void *user, size_t i, pelt_arena *scratch) {
     clustering *c = user;
     const uint32_t *near = c->near + i * CANDIDATES;
     const double *explained = c->explained + i * CANDIDATES;
-    double best = explained[CANDIDATES - 1] * (1 + 1e-9);
+    double best = explained[CANDIDATES - 1] * (1 + worth_moving);
     for (int k = 0; k < NEAR; k++)
         if (explained[k] > best) best = explained[k], c->label[i] = near[k];
 }
@@ -324,7 +328,7 @@ static uint32_t *spend(pelt_arena *arena, const clustering *c, double budget) {
             uint32_t n = c->first[q + 1] - c->first[q];
             if (!n || n > left || ranks[q] == c->lengths[q]) continue;
             double value = c->values[q][ranks[q]] / n;
-            if (value > worth && value * n > 1e-12 * c->values[q][0]) worth = value, best = q;
+            if (value > worth && value * n > negligible * c->values[q][0]) worth = value, best = q;
         }
         if (best == c->clusters) return ranks;
         left -= c->first[best + 1] - c->first[best];

@@ -16,6 +16,13 @@
 #include <math.h>
 #include <string.h>
 
+static const double least_relevance = 0.01; /* of the most relevant source: none is left out of the distance */
+static const double least_shape = 1e-9;     /* of the largest eigenvalue: below, combinations of shapes are rounding */
+static const double converged = 1e-7;       /* relative change of an eigenvalue by power iteration */
+static const double narrower = 0.7;         /* the step between the widths that are tried */
+static const double tiny_ridge = 1e-6, least_ridge = 1e-12; /* relative, and absolute, for normal equations */
+static const double displaced = 1e-6;                       /* of the diagonal: less is no correction */
+
 typedef struct psd {
     pelt_fitting *fitting;
     pelt_arena *work;
@@ -46,7 +53,7 @@ static void weigh_sources(psd *p) {
         relevance[k] = sqrt(relevance[k]), most = fmax(most, relevance[k]);
     }
     for (uint32_t k = 0; k < s->count; k++) {
-        relevance[k] = fmax(sqrt(most > 0 && !equal ? relevance[k] / most : 1), 0.01);
+        relevance[k] = fmax(sqrt(most > 0 && !equal ? relevance[k] / most : 1), least_relevance);
         mean += relevance[k] / s->count;
     }
     for (uint32_t k = 0; k < s->count; k++) relevance[k] /= mean;
@@ -78,7 +85,7 @@ static bool factor_shapes(psd *p) {
                    3 * sizeof *shapes);
     pelt_gemm(false, true, n, n, size, 1, shapes, shapes, 0, gram);
     if (!pelt_eigen(n, gram, values)) return false;
-    while (first + 1 < n && values[first] < 1e-9 * values[n - 1]) first++;
+    while (first + 1 < n && values[first] < least_shape * values[n - 1]) first++;
     p->rank = n - first;
     p->factor = PELT_NEW(p->work, n * p->rank, double);
     for (size_t i = 0; i < n; i++)
@@ -160,7 +167,7 @@ static double largest_eigenvalue(pelt_arena *arena, size_t n, const double *a) {
     enum { MOST_TURNS = 300 };
     double *x = PELT_NEW(arena, n, double), *y = PELT_NEW(arena, n, double), value = 0, before = -1;
     for (size_t i = 0; i < n; i++) x[i] = 1 + (double)(i % 7) / 7; /* not symmetric */
-    for (int turn = 0; turn < MOST_TURNS && fabs(value - before) > 1e-7 * value; turn++) {
+    for (int turn = 0; turn < MOST_TURNS && fabs(value - before) > converged * value; turn++) {
         double length = 0, along = 0;
         for (size_t i = 0; i < n; i++) length += x[i] * x[i];
         pelt_gemm(false, false, n, 1, n, 1 / sqrt(length), a, x, 0, y);
@@ -251,7 +258,7 @@ static bool invert_phi(psd *p, double *lambda) {
 static bool invert_narrower(psd *p, double *lambda) {
     bool done = invert_phi(p, lambda), free = !(p->fitting->options.psd.width > 0) && p->center_count > p->tried_count;
     for (int tries = 0; tries < WIDTHS && free && !(done && p->growth < MOST_GROWTH); tries++) {
-        p->width *= 0.7;
+        p->width *= narrower;
         done = invert_phi(p, lambda);
     }
     return done;
@@ -279,7 +286,7 @@ static bool shape_weights(const psd *p, const double *r, double *weights) {
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < m; k++) columns[i * m + k] = weights[k * n + i] = r[i * p->center_count + k + p->skip];
     pelt_gemm(true, false, m, m, n, 1, columns, columns, 0, normal);
-    for (size_t k = 0; k < m; k++) normal[k * m + k] += 1e-6 * normal[k * m + k] + 1e-12;
+    for (size_t k = 0; k < m; k++) normal[k * m + k] += tiny_ridge * normal[k * m + k] + least_ridge;
     if (!pelt_cholesky(m, normal)) return false;
     pelt_cholesky_solve(m, normal, n, weights);
     return true;
@@ -453,7 +460,7 @@ static bool rest_is_displaced(const psd *p) {
     double most = 0;
     for (size_t i = 0; i < 3 * (size_t)p->distinct.displacements.point_count; i++)
         most = fmax(most, fabs(p->distinct.shapes[i]));
-    return most > 1e-6 * p->fitting->bundle->mesh.diagonal;
+    return most > displaced * p->fitting->bundle->mesh.diagonal;
 }
 
 static bool fit(psd *p, uint32_t wanted) {

@@ -10,6 +10,17 @@
 #include <math.h>
 #include <string.h>
 
+/* Lengths, of the diagonal. */
+static const double same_shape = 1e-3;  /* equal poses whose shapes differ by more contradict each other */
+static const double undriven = 1e-6;    /* all sources of a point together: none drives it */
+static const double undisplaced = 1e-5; /* a point that no source needs to explain */
+static const double blamed = 1e-4;      /* how far each source without a sweep moves such a point, else */
+static const double least_guess = 2e-4, most_guess = 1e-3; /* of such a source, where the blend follows it */
+static const double guessed_share = 0.5;                   /* of what known sources do there */
+static const double farther = 1.01;        /* a pose lies inside a sweep that goes beyond it by this factor */
+static const double gaussian_ridge = 1e-3; /* wide Gaussians are nearly dependent */
+static const double least_strength = 1e-12, least_column = 1e-8; /* of the largest, and of a row: else rounding */
+
 /* -- Distinct poses ------------------------------------------------------------------------------------------------ */
 
 /* Where a clip's controls are expected: body.CLIP.csv. */
@@ -31,7 +42,7 @@ static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b)
 }
 
 static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_distinct_poses *t, pelt_error *error) {
-    double most = 1e-3 * f->bundle->mesh.diagonal;
+    double most = same_shape * f->bundle->mesh.diagonal;
     for (uint32_t e = 0; e < t->poses.count; e++) {
         uint32_t first = pelt_pose_example(t, t->pose_of[e]);
         double gap = shape_gap(&t->displacements, e, first);
@@ -105,7 +116,7 @@ static void mark_interior(pelt_distinct_poses *t) {
             if (p->sweep_of[o] != g || o == e) continue;
             mover_vector(p, g, o, r);
             double dot = q[0] * r[0] + q[1] * r[1] + q[2] * r[2], own = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
-            if (dot > 1.01 * own) t->interior[t->pose_of[e]] = true;
+            if (dot > farther * own) t->interior[t->pose_of[e]] = true;
         }
     }
 }
@@ -271,7 +282,7 @@ static void owned_weights(const pelt_fitting *f, const pelt_poses *p, uint32_t v
 static double guess_driving(const pelt_poses *p, uint32_t g, const double *owned, double known, double diagonal) {
     uint32_t parent = p->movers[g].parent;
     double share = fmin(owned[g] + (parent != PELT_NO_MOVER ? owned[parent] : 0), 1);
-    return share * fmin(0.5 * known + 2e-4 * diagonal, 1e-3 * diagonal);
+    return share * fmin(guessed_share * known + least_guess * diagonal, most_guess * diagonal);
 }
 
 static double largest_displacement(const pelt_example_displacements *d, uint32_t point) {
@@ -288,7 +299,7 @@ static double largest_displacement(const pelt_example_displacements *d, uint32_t
 static bool nothing_drives(const pelt_poses *p, const float *row, double diagonal) {
     double sum = 0;
     for (uint32_t g = 0; g < p->mover_count; g++) sum += row[g];
-    return !(sum > 1e-6 * diagonal);
+    return !(sum > undriven * diagonal);
 }
 
 static void fill_driving(const pelt_fitting *f, const pelt_distinct_poses *t, pelt_sources *s) {
@@ -314,11 +325,11 @@ static void fill_driving(const pelt_fitting *f, const pelt_distinct_poses *t, pe
         for (uint32_t g = 0; g < p->mover_count; g++)
             if (!p->movers[g].swept && !pelt_is_control(&p->movers[g]))
                 row[g] = (float)guess_driving(p, g, owned, known, diagonal);
-        if (nothing_drives(p, row, diagonal) && largest_displacement(d, point) > 1e-5 * diagonal)
-            for (uint32_t g = 0; g < p->mover_count; g++) row[g] = (float)(p->movers[g].swept ? 0 : 1e-4 * diagonal);
+        if (nothing_drives(p, row, diagonal) && largest_displacement(d, point) > undisplaced * diagonal)
+            for (uint32_t g = 0; g < p->mover_count; g++) row[g] = (float)(p->movers[g].swept ? 0 : blamed * diagonal);
         for (uint32_t k = p->mover_count; k < s->count; k++) { /* translations */
             uint32_t g = owner[s->axes[s->list[k].first_axis].joint];
-            row[k] = (float)(g == PELT_NO_MOVER ? 1e-3 * diagonal : guess_driving(p, g, owned, known, diagonal));
+            row[k] = (float)(g == PELT_NO_MOVER ? most_guess * diagonal : guess_driving(p, g, owned, known, diagonal));
         }
     }
 }
@@ -354,7 +365,7 @@ pelt_phi pelt_chosen_phi(const pelt_fit_options *options, pelt_phi usual) {
     return options->psd.rbf ? functions[options->psd.rbf] : usual;
 }
 
-double pelt_phi_ridge(pelt_phi phi) { return phi == PELT_PHI_GAUSSIAN ? 1e-3 : 0; }
+double pelt_phi_ridge(pelt_phi phi) { return phi == PELT_PHI_GAUSSIAN ? gaussian_ridge : 0; }
 
 double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t columns, const double *values,
                           const bool *marked, bool normalised, double *growth) {
@@ -412,7 +423,7 @@ static size_t principal_components(pelt_arena *work, size_t rows, size_t m, cons
     *out = PELT_NEW(work, rows * n, double);
     pelt_gemm(rows >= m, rows < m, n, n, rows < m ? m : rows, 1, values, values, 0, gram);
     if (!pelt_eigen(n, gram, strengths)) return 0;
-    while (count < n && strengths[n - 1 - count] > 1e-12 * strengths[n - 1]) count++;
+    while (count < n && strengths[n - 1 - count] > least_strength * strengths[n - 1]) count++;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < count; k++)
             vectors[i * count + k] = gram[i * n + n - 1 - k] * (rows < m ? sqrt(strengths[n - 1 - k]) : 1);
@@ -453,7 +464,7 @@ void pelt_choose_columns(pelt_arena *arena, size_t rows, size_t columns, double 
         for (size_t q = 0; q < columns; q++) {
             double score = 0;
             for (size_t i = 0; i < m; i++) score += gain[q * m + i] * gain[q * m + i];
-            score = size[q] > 1e-8 * (double)rows ? score / size[q] : 0;
+            score = size[q] > least_column * (double)rows ? score / size[q] : 0;
             if (score > best && !listed(chosen, k, (uint32_t)q)) best = score, chosen[k] = (uint32_t)q;
         }
         deflate(rows, columns, phi, m, values, chosen[k], unit, along);

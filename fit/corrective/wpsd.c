@@ -134,12 +134,14 @@ static bool is_driven(const wpsd *w, uint32_t point) {
 
 /* Factors phi, adding a tiny multiple of the identity if it is not positive definite to working precision. */
 static bool factor_phi(const wpsd *w, workspace *b) {
+    enum { TRIES = 6 };
+    const double first = 1e-10, growth = 100; /* from rounding up to 1 */
     double ridge = 0;
-    for (int tries = 0; tries < 6; tries++) {
+    for (int tries = 0; tries < TRIES; tries++) {
         fill_phi(w, w->width, b);
         for (size_t i = 0; i < b->count; i++) b->phi[i * b->count + i] += ridge;
         if (pelt_cholesky(b->count, b->phi)) return true;
-        ridge = ridge > 0 ? 100 * ridge : 1e-10;
+        ridge = ridge > 0 ? growth * ridge : first;
     }
     return false;
 }

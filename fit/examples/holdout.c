@@ -4,6 +4,7 @@
    generalisation. So whole stretches are held out of frames that follow each other in time, and evenly spread single
    frames out of independent poses. */
 
+#include "fit/examples/poses.h"
 #include "fit/fitting.h"
 #include <math.h>
 
@@ -41,7 +42,7 @@ bool pelt_is_motion(const pelt_bundle *bundle, const pelt_example *run, size_t c
         }
         variance += squares - sum * sum / (double)count;
     }
-    return near < 0.2 * 2 * variance;
+    return near < PELT_MOTION_STEP * 2 * variance;
 }
 
 pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples all, double fraction,

@@ -248,7 +248,7 @@ static bool are_motion(const pelt_poses *p, size_t count, const uint32_t *run) {
     for (size_t i = 0; i < turns; i++) add_number(p->rotations + i, turns, 1, count, run, &near, &variance);
     for (size_t i = 0; i < controls; i++)
         add_number(p->controls + i, controls, p->control_list[i].scale, count, run, &near, &variance);
-    return near < 0.2 * 2 * variance;
+    return near < PELT_MOTION_STEP * 2 * variance;
 }
 
 static void find_stretches(pelt_arena *work, pelt_examples examples, pelt_poses *p) {
@@ -430,6 +430,8 @@ static void take_pose(spreading *s, const float *pose) {
     }
 }
 
+static const float duplicate = 1e-10f; /* a squared distance of poses */
+
 /* Takes the farthest pose, of the sweeps or of all, until `most` are taken. */
 static uint32_t take_farthest(spreading *s, bool sweeps, uint32_t taken, uint32_t most) {
     for (; taken < most; taken++) {
@@ -438,7 +440,7 @@ static uint32_t take_farthest(spreading *s, bool sweeps, uint32_t taken, uint32_
             if ((!sweeps || s->poses->sweep_of[e] != PELT_NO_MOVER) &&
                 (far == UINT32_MAX || s->nearest[e] > s->nearest[far]))
                 far = e;
-        if (far == UINT32_MAX || !(s->nearest[far] > 1e-10f)) break; /* the others duplicate these */
+        if (far == UINT32_MAX || !(s->nearest[far] > duplicate)) break; /* the others duplicate these */
         s->taken[far] = true;
         take_pose(s, s->vectors + far * s->length);
     }

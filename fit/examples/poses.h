@@ -48,6 +48,9 @@ typedef struct pelt_poses {
     uint32_t *stretch;
 } pelt_poses;
 
+/* Frames follow each other if their squared steps are less than this of those between random ones. */
+#define PELT_MOTION_STEP 0.2
+
 /* Poses of the examples; only the control scales of the options matter. The arena owns the result. */
 void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
                    const pelt_fit_options *options, pelt_poses *poses);

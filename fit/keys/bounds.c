@@ -10,6 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double invisible = 1e-5;    /* of the diagonal: a misfit of the order of rounding */
+static const double usual_frames = 0.98; /* of the held-out frames stay under a region's scale */
+/* Frames that may be wrong and pass, and the least and the most ordinary ones that should hit. */
+static const double bad_passes = 0.001, least_hits = 0.95, most_hits = 0.995;
+static const float least_factor = 1e-3f;
+static const double gap = 0.03;    /* of the diagonal: witnesses fill gaps between keys that are wider */
+static const double alarm = 0.6;   /* of the bar: a witness that is off by more calls for a miss */
+static const float margin = 0.05f; /* of a control's range, beyond which it is unknown */
+
 /* -- Regions ------------------------------------------------------------------------------------------------------- */
 
 enum { FEATURES = 3 + 8 }; /* position, and how much the point moves in the leading directions */
@@ -110,7 +119,7 @@ static pelt_misfit_bound region_misfit(const pelt_keys_model *m, const float *le
 }
 
 /* An invisible misfit, of the order of rounding. */
-static float least_misfit(const pelt_keys_model *m) { return (float)(1e-5 * m->t->diagonal); }
+static float least_misfit(const pelt_keys_model *m) { return (float)(invisible * m->t->diagonal); }
 
 /* For each region, the misfit that 98% of the held-out shot frames stay under. */
 static void set_scales(pelt_keys_model *m, const pelt_trials *trials, float *rms, float *largest) {
@@ -121,8 +130,8 @@ static void set_scales(pelt_keys_model *m, const pelt_trials *trials, float *rms
             pelt_misfit_bound e = region_misfit(m, trials->lengths + i * m->key_count, g);
             rms[count] = e.rms, largest[count++] = e.largest;
         }
-        m->bounds[g].rms = fmaxf(pelt_quantile_floats(rms, count, 0.98), least_misfit(m));
-        m->bounds[g].largest = fmaxf(pelt_quantile_floats(largest, count, 0.98), least_misfit(m));
+        m->bounds[g].rms = fmaxf(pelt_quantile_floats(rms, count, usual_frames), least_misfit(m));
+        m->bounds[g].largest = fmaxf(pelt_quantile_floats(largest, count, usual_frames), least_misfit(m));
     }
 }
 
@@ -155,11 +164,11 @@ static float find_factor(judged *list, size_t count, double bar, float *ordinary
         if (!list[i].novel) ordinary[plain++] = list[i].e;
     for (; passed < count; passed++) {
         bad += list[passed].error > bar;
-        if ((double)bad > 0.001 * (double)count) break;
+        if ((double)bad > bad_passes * (double)count) break;
         factor = list[passed].e;
     }
-    float enough = pelt_quantile_floats(ordinary, plain, 0.95),
-          most = plain ? pelt_quantile_floats(ordinary, plain, 0.995) : factor;
+    float enough = pelt_quantile_floats(ordinary, plain, least_hits),
+          most = plain ? pelt_quantile_floats(ordinary, plain, most_hits) : factor;
     return fmaxf(fminf(factor, most), enough);
 }
 
@@ -170,7 +179,7 @@ void pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar,
     set_scales(m, trials, rms, largest);
     for (size_t i = 0; i < trials->count; i++)
         list[i] = (judged){worst_region(m, trials->lengths + i * m->key_count), trials->errors[i], trials->novel[i]};
-    float factor = fmaxf(find_factor(list, trials->count, bar, rms), 1e-3f);
+    float factor = fmaxf(find_factor(list, trials->count, bar, rms), least_factor);
     size_t plain = 0, hits = 0, bad = 0, caught = 0;
     for (size_t i = 0; i < trials->count; i++) {
         bool flagged = list[i].e > factor;
@@ -214,14 +223,14 @@ pelt_result pelt_keys_witnesses(pelt_keys_model *m, double expected, pelt_error 
     memcpy(all, m->keys, m->key_count * sizeof *all);
     pelt_result result = pelt_peak_points(t, m->keys, m->key_count, peaks, all + m->key_count, error);
     if (result) return result;
-    uint32_t gaps = pelt_farthest_points(t, all, known, 0.03 * t->diagonal, most, all + known);
+    uint32_t gaps = pelt_farthest_points(t, all, known, gap * t->diagonal, most, all + known);
     uint32_t count = mix(all + m->key_count, peaks, all + known, gaps, points);
     double usual = ceil((double)count / TURN * fmin(1, expected / (0.5 * o->bar)));
     uint32_t each_frame = o->witnesses ? o->witnesses : usual > 1 ? (uint32_t)usual : 1;
     m->witnesses = points, m->witness_count = count;
     m->witness_rule = PELT_NEW(t->arena, 1, pelt_witness_rule);
     *m->witness_rule =
-        (pelt_witness_rule){(float)(0.6 * o->bar * t->diagonal), each_frame < count ? each_frame : count};
+        (pelt_witness_rule){(float)(alarm * o->bar * t->diagonal), each_frame < count ? each_frame : count};
     return PELT_OK;
 }
 
@@ -246,7 +255,7 @@ void pelt_keys_controls(pelt_keys_model *m, const pelt_frames *frames) {
         if (ranges[c].high > ranges[c].low) widths[moved++] = ranges[c].high - ranges[c].low;
     float usual = moved ? pelt_quantile_floats(widths, moved, 0.5) : 0;
     for (uint32_t c = 0; c < count; c++) {
-        float width = ranges[c].high - ranges[c].low, beyond = 0.05f * (width > 0 ? width : usual);
+        float width = ranges[c].high - ranges[c].low, beyond = margin * (width > 0 ? width : usual);
         ranges[c].low -= beyond, ranges[c].high += beyond;
         if (previous) widen(&ranges[c], previous->control_ranges[c].low, previous->control_ranges[c].high);
         if (!isfinite(ranges[c].low) || !isfinite(ranges[c].high)) return; /* overflow: ranges stay unknown */

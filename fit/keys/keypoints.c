@@ -14,6 +14,12 @@
 #include <math.h>
 #include <string.h>
 
+static const double least_turn = 1e-7, settled_turn = 1e-4; /* radians: of a pair of columns, and of a whole sweep */
+static const double well_conditioned = 1e-4; /* the smallest pivot, of the largest, for normal equations */
+static const double cut = 1e-10;             /* of singular values, elsewhere */
+static const double trial_ridge = 1e-5;      /* where errors only choose points; the map has one of its own */
+static const double peak_reach = 0.032;      /* of the diagonal: peaks of errors lie this far apart */
+
 /* -- Varimax ------------------------------------------------------------------------------------------------------- */
 
 /* Rotates two columns by the angle that raises the criterion most; returns the angle. */
@@ -24,7 +30,7 @@ static double turn_pair(size_t rows, size_t columns, double *a, size_t p, size_t
         su += u, sv += v, cc += u * u - v * v, dd += 2 * u * v;
     }
     double angle = atan2(dd - 2 * su * sv / n, cc - (su * su - sv * sv) / n) / 4, c = cos(angle), s = sin(angle);
-    if (fabs(angle) < 1e-7) return 0;
+    if (fabs(angle) < least_turn) return 0;
     for (size_t r = 0; r < rows; r++) {
         double x = a[r * columns + p], y = a[r * columns + q];
         a[r * columns + p] = c * x + s * y;
@@ -38,7 +44,7 @@ uint32_t pelt_varimax(size_t rows, size_t columns, double *a, uint32_t most_swee
         double largest = 0;
         for (size_t p = 0; p < columns; p++)
             for (size_t q = p + 1; q < columns; q++) largest = fmax(largest, turn_pair(rows, columns, a, p, q));
-        if (largest < 1e-4) return sweep + 1;
+        if (largest < settled_turn) return sweep + 1;
     }
     return most_sweeps;
 }
@@ -102,7 +108,7 @@ static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_ar
     bool sound = n >= basis && pelt_cholesky(basis, gram);
     for (size_t i = 0; sound && i < basis; i++)
         least = fmin(least, gram[i * basis + i]), most = fmax(most, gram[i * basis + i]);
-    if (sound && least > 1e-4 * most) {
+    if (sound && least > well_conditioned * most) {
         for (size_t i = 0; i < basis; i++)
             for (size_t k = 0; k < n; k++) inverse[i * n + k] = system[k * basis + i];
         pelt_cholesky_solve(basis, gram, n, inverse);
@@ -112,7 +118,7 @@ static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_ar
     double *copy = PELT_NEW(arena, n * basis, double), *right = PELT_NEW(arena, larger * n, double);
     memcpy(copy, system, n * basis * sizeof *copy);
     for (size_t i = 0; i < n; i++) right[i * n + i] = 1;
-    if (!pelt_least_squares(n, basis, copy, n, right, 1e-10, NULL, NULL)) return false;
+    if (!pelt_least_squares(n, basis, copy, n, right, cut, NULL, NULL)) return false;
     memcpy(inverse, right, basis * n * sizeof *inverse);
     return true;
 }
@@ -343,7 +349,7 @@ static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covar
                                    pelt_error *error) {
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, each = s->each;
-    pelt_map map = {c->keys, c->count, 0, 1e-5};
+    pelt_map map = {c->keys, c->count, 0, trial_ridge};
     pelt_arena *work = pelt_arena_inside(c->arena);
     double *p = PELT_NEW(work, rank * c->count * each, double), *left = PELT_NEW(work, s->column_count * rank, double);
     pelt_result result = pelt_map_fit(c->t, &map, covariance, weight, p, error);
@@ -369,7 +375,7 @@ static double square_distance(const float *a, const float *b) {
 static pelt_result choose_at_peaks(choice *c, uint32_t until, uint32_t batch, pelt_error *error) {
     size_t rank = c->t->s.rank, points = c->t->point_count;
     double *covariances = PELT_NEW(c->arena, PELT_FOLDS * rank * rank, double), weights[PELT_FOLDS];
-    double *score = PELT_NEW(c->arena, points, double), reach = 0.032 * c->t->diagonal;
+    double *score = PELT_NEW(c->arena, points, double), reach = peak_reach * c->t->diagonal;
     for (uint32_t f = 0; f < PELT_FOLDS; f++)
         weights[f] = pelt_fold_covariance(c->t, c->t->fold, f, covariances + f * rank * rank);
     while (c->count < until) {

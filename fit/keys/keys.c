@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double quick_look = 0.1, long_look = 0.3; /* of a fold's frames: to compare ridges, and to set bounds */
+static const double as_good = 1.1;                     /* a stronger ridge may err by this factor more */
+static const float active_part = 0.1f;                 /* of its largest value: a control is active in a frame */
+/* Keys that a bound on the error may ask for, and directions beyond those of the keys, which their errors are known by. */
+enum { MOST_KEYS = 250, SPARE = 64 };
+
 /* -- Frames that represent a previous training
    ---------------------------------------------------------------------- */
 
@@ -109,7 +115,7 @@ static pelt_result try_shots(const pelt_keys_training *t, const pelt_map *map, d
 static pelt_result error_by_shots(const pelt_keys_training *t, const pelt_map *map, double *p995, pelt_error *error) {
     pelt_arena *work = pelt_arena_inside(t->arena);
     pelt_trials trials = {0};
-    pelt_result result = try_shots(t, map, 0.1, work, &trials, error);
+    pelt_result result = try_shots(t, map, quick_look, work, &trials, error);
     if (!result) *p995 = pelt_trial_quantile(work, &trials, 0.995);
     pelt_arena_free(work);
     return result;
@@ -126,7 +132,7 @@ static pelt_result choose_ridge(const pelt_keys_training *t, pelt_map *map, doub
         best = fmin(best, found[i]);
     }
     int chosen = 0;
-    while (chosen < 2 && found[chosen] > 1.1 * best) chosen++;
+    while (chosen < 2 && found[chosen] > as_good * best) chosen++;
     map->ridge = tried[chosen];
     *p995 = found[chosen];
     return PELT_OK;
@@ -136,20 +142,20 @@ static pelt_result choose_ridge(const pelt_keys_training *t, pelt_map *map, doub
    is. */
 static pelt_result try_controls(const pelt_keys_training *t, const pelt_map *map, const pelt_frames *frames,
                                 pelt_arena *arena, pelt_trials *trials, pelt_keys_report *report, pelt_error *error) {
-    enum { GROUPS = 6, IN_GROUP = 3 };
+    enum { GROUPS = 6, IN_GROUP = 3, ATTEMPTS = 400 };
     uint32_t n = frames->frame_count, columns = t->s.column_count, chosen[GROUPS * IN_GROUP], count = 0;
     uint32_t *fold = PELT_NEW(arena, columns, uint32_t);
     float *most = PELT_NEW(arena, frames->control_count, float);
     uint64_t random = 88172645463325252u + t->options->seed;
     for (uint32_t c = 0; c < frames->control_count; c++)
         for (size_t f = 0; f < n; f++) most[c] = fmaxf(most[c], fabsf(frames->controls[f * frames->control_count + c]));
-    for (uint32_t attempt = 0; attempt < 400 && count < GROUPS * IN_GROUP; attempt++) {
+    for (uint32_t attempt = 0; attempt < ATTEMPTS && count < GROUPS * IN_GROUP; attempt++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         uint32_t c = (uint32_t)((random >> 33) % frames->control_count), active = 0;
         bool known = !(most[c] > 0);
         for (uint32_t i = 0; i < count; i++) known |= chosen[i] == c;
         for (size_t f = 0; f < n; f++)
-            active += fabsf(frames->controls[f * frames->control_count + c]) > 0.1f * most[c];
+            active += fabsf(frames->controls[f * frames->control_count + c]) > active_part * most[c];
         if (!known && active > n / 100 && active < n / 4) chosen[count++] = c;
     }
     for (uint32_t g = 0; g + 1 <= count / IN_GROUP; g++) {
@@ -158,7 +164,7 @@ static pelt_result try_controls(const pelt_keys_training *t, const pelt_map *map
             const float *x = frames->controls + (size_t)(k / t->columns_per_frame) * frames->control_count;
             fold[k] = 0;
             for (uint32_t i = g * IN_GROUP; i < (g + 1) * IN_GROUP; i++)
-                fold[k] |= fabsf(x[chosen[i]]) > 0.1f * most[chosen[i]];
+                fold[k] |= fabsf(x[chosen[i]]) > active_part * most[chosen[i]];
             held += fold[k];
         }
         if (held > columns / 2) continue;
@@ -251,7 +257,7 @@ static pelt_result set_bounds(const pelt_keys_training *t, const pelt_map *map, 
                               pelt_keys_model *m, pelt_keys_report *report, pelt_error *error) {
     pelt_arena *work = pelt_arena_inside(t->arena);
     pelt_trials trials = {.with_misfits = true};
-    pelt_result result = try_shots(t, map, 0.3, work, &trials, error);
+    pelt_result result = try_shots(t, map, long_look, work, &trials, error);
     if (!result && frames->controls && frames->control_count)
         result = try_controls(t, map, frames, work, &trials, report, error);
     if (!result) pelt_keys_regions(m, t->options->regions), pelt_keys_bounds(m, &trials, t->options->bar, report);
@@ -274,8 +280,8 @@ static pelt_result find_model(training *g, const pelt_frames *frames, pelt_colum
     pelt_keys_training *t = &g->t;
     const pelt_keys_options *o = t->options;
     pelt_map map;
-    uint32_t most = o->error > 0 ? 250 : o->keys, each = o->shared ? 1 : frames->component_count;
-    uint32_t rank = most * each + 64 > o->basis ? most * each + 64 : o->basis;
+    uint32_t most = o->error > 0 ? MOST_KEYS : o->keys, each = o->shared ? 1 : frames->component_count;
+    uint32_t rank = most * each + SPARE > o->basis ? most * each + SPARE : o->basis;
     pelt_result result =
         pelt_subspace_find(t->arena, columns, rank, !o->uncentred, o->seed, &o->progress, &t->s, error);
     if (result) return result;

@@ -9,6 +9,8 @@
 #include "runtime/keys_format.h"
 #include <math.h>
 
+static const double half_is_enough = 2e-4; /* of the diagonal, RMS: an error nobody sees */
+
 typedef struct packing {
     const pelt_keys_model *m;
     pelt_arena *arena;
@@ -110,7 +112,7 @@ pelt_result pelt_keys_form(const pelt_keys_model *m, pelt_keys *keys, pelt_error
     if (!pelt_keys_counts(&header, &p.keys))
         return pelt_fail(error, PELT_ERROR_DATA, "%u key points of %u values are more than a file can hold",
                          m->key_count, m->component_count);
-    p.keys.half = !t->options->exact && half_error(&p) < 2e-4;
+    p.keys.half = !t->options->exact && half_error(&p) < half_is_enough;
     pack_arrays(&p);
     p.keys.about = "";
     p.keys.isa = pelt_best_isa();

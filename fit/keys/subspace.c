@@ -195,7 +195,8 @@ static pelt_result rotate(passes *p, pelt_arena *arena, pelt_error *error) {
 /* Drops directions in which nothing moves: they are rounding errors that would be trusted. */
 static void drop_noise(pelt_subspace *s) {
     uint32_t rank = s->rank, kept = 0;
-    while (kept < rank && s->values[kept] > 1e-7 * s->values[0]) kept++;
+    const double noise = 1e-7; /* of the largest singular value: what floats leave */
+    while (kept < rank && s->values[kept] > noise * s->values[0]) kept++;
     if (kept == 0) kept = 1;
     for (size_t r = 0; kept < rank && r < s->row_count; r++)
         memmove(s->vectors + r * kept, s->vectors + r * rank, kept * sizeof(double));

@@ -12,6 +12,9 @@
 #include <string.h>
 
 static const double DRIVES = 0.01; /* of the largest displacement by a joint at any point; likewise for blend weights */
+static const double REPEATS = 1e-4; /* one minus the squared cosine between the angles of two joints that move as one */
+static const double MOVED = 1e-4;   /* radians, or of a control's range */
+static const double LEAST_RANGE = 1e-3; /* of the median one, for widths in proportion to ranges */
 
 static double dot4(const float *a, const float *b) {
     return (double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2] + (double)a[3] * b[3];
@@ -37,7 +40,7 @@ static bool repeats(const pelt_poses *poses, uint32_t a, uint32_t b) {
         double x = angle_from_rest(poses, e, a), y = angle_from_rest(poses, e, b);
         aa += x * x, ab += x * y, bb += y * y;
     }
-    return aa > 0 && bb > 0 && aa * bb - ab * ab < 1e-4 * aa * bb;
+    return aa > 0 && bb > 0 && aa * bb - ab * ab < REPEATS * aa * bb;
 }
 
 /* stands_for[joint] becomes the joint it repeats (the one that rotates most), or the joint itself. */
@@ -147,7 +150,7 @@ pelt_kernel_inputs pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton 
         for (uint32_t g = 0; g < out.count; g++)
             out.moved[(size_t)e * out.count + g] =
                 (pelt_kernel_control(&out, g) ? fabs(scaled_control(poses, e, out.joints[g]))
-                                              : angle_from_rest(poses, e, out.joints[g])) > 1e-4;
+                                              : angle_from_rest(poses, e, out.joints[g])) > MOVED;
     return out;
 }
 
@@ -155,7 +158,7 @@ pelt_kernel_inputs pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton 
 
 /* s_g^2 = s^2 (range_g / median range)^r. */
 double pelt_kernel_scale(const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings, uint32_t joint) {
-    double middle = inputs->median_range, relative = middle > 0 ? fmax(inputs->ranges[joint] / middle, 1e-3) : 1;
+    double middle = inputs->median_range, relative = middle > 0 ? fmax(inputs->ranges[joint] / middle, LEAST_RANGE) : 1;
     return 1 / (2 * settings->width * settings->width * pow(relative, settings->range));
 }
 

@@ -117,7 +117,8 @@ bool pelt_ridge_solve(pelt_arena *work, pelt_ridge *r, const double *matrix, dou
         for (size_t k = 0; k < m; k++) across[i * m + k] = matrix[i * n + chosen[k]];
     for (size_t k = 0; k < m; k++)
         for (size_t l = 0; l < m; l++) normal[k * m + l] = matrix[chosen[k] * n + chosen[l]];
-    for (size_t k = 0; k < m; k++) normal[k * m + k] *= 1 + 1e-10;
+    const double safety = 1e-10; /* against pivots that rounding makes negative */
+    for (size_t k = 0; k < m; k++) normal[k * m + k] *= 1 + safety;
     for (size_t k = 0; k < m; k++) chosen[k] = r->examples[chosen[k]];
     memcpy(r->examples, chosen, m * sizeof *chosen);
     r->example_count = (uint32_t)m;
@@ -340,7 +341,8 @@ static double nothing(const validation *v) {
 static void walk(validation *v, pelt_kernel_settings *best, double *error, double *setting, double factor,
                  bool new_tables) {
     enum { STEPS = 4 };
-    double start = *setting, enough = v->inputs.near_first ? 5e-3 : 1e-4;
+    const double pays = 1e-4, pays_around = 5e-3; /* relative gains; neighbourhoods cost more to try */
+    double start = *setting, enough = v->inputs.near_first ? pays_around : pays;
     for (int direction = 1; direction >= -1; direction -= 2) {
         for (int step = 0; step < STEPS; step++) {
             double before = *setting;
