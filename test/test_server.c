@@ -512,6 +512,7 @@ static void a_dropped_bundle_becomes_a_character(void **state) {
         int status = send_file(names[i], "", mesh.bytes, mesh.size);
         if (status != 400) fail_msg("%s: %d", names[i], status);
     }
+    assert_int_equal(send_file("two%20words.txt", "", "x", 1), 200);
     assert_int_equal(send_file("dropped.glb", "", mesh.bytes, mesh.size), 200); /* sent again below: one character */
     assert_int_equal(send_file("dropped.train.pc2", "", cache.bytes, cache.size), 200);
     assert_int_equal(send_file("s.pelt", "", skin.bytes, skin.size), 200);

@@ -516,6 +516,45 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     pelt_relight_close(&file);
 }
 
+static void assert_three(const json_t *object, const char *key, double x, double y, double z) {
+    const double expected[] = {x, y, z};
+    for (size_t i = 0; i < 3; i++) assert_near(number_in(json_object_get(object, key), i), expected[i], 1e-6);
+}
+
+static void a_box_of_light_is_shown_with_its_camera_and_its_room(void **state) {
+    char path[300];
+    pelt_error error;
+    pelt_relight_file file;
+    (void)state;
+    snprintf(path, sizeof path, "%s/lamp.keys", test_folder());
+    if (pelt_relight_open(&file, path, NULL, &error)) fail_msg("%s", error.text);
+    pelt_view *own = pelt_view_new(&(pelt_view_options){.threads = 1, .serving = true}, &error);
+    add(own, path);
+    assert_int_equal(pelt_view_arrange(own, &error), PELT_OK);
+    json_t *show = get_json(own, "data/show.json"), *box = json_array_get(json_object_get(show, "boxes"), 0);
+    const json_t *light = json_object_get(box, "light"), *camera = json_object_get(box, "camera"),
+                 *extent = json_object_get(box, "extent"), *axes = json_object_get(camera, "axes");
+    const pelt_light_grid *grid = &file.facts.grid;
+    const pelt_camera *c = &file.view.camera;
+    pelt_extent room = pelt_tracer_extent(file.view.tracer);
+    pelt_light middle = pelt_light_grid_at(&file.view, grid, 0.5, 0.5);
+    assert_true(json_is_true(json_object_get(json_object_get(show, "can"), "light")));
+    assert_int_equal(json_integer_value(json_object_get(box, "width")), 45);
+    assert_int_equal(json_integer_value(json_object_get(box, "height")), 43);
+    assert_three(light, "at", middle.position[0], middle.position[1], middle.position[2]);
+    assert_three(light, "least", grid->low[0], grid->low[1], grid->low[2]);
+    assert_three(light, "most", grid->high[0], grid->high[1], grid->high[2]);
+    assert_three(extent, "low", room.low[0], room.low[1], room.low[2]);
+    assert_three(extent, "high", room.high[0], room.high[1], room.high[2]);
+    assert_three(camera, "eye", c->eye[0], c->eye[1], c->eye[2]);
+    for (size_t a = 0; a < 3; a++)
+        for (size_t i = 0; i < 3; i++) assert_near(number_in(json_array_get(axes, a), i), c->axes[a][i], 1e-6);
+    assert_near(json_number_value(json_object_get(camera, "field_of_view")), c->field_of_view, 1e-6);
+    json_decref(show);
+    pelt_view_free(own);
+    pelt_relight_close(&file);
+}
+
 /* In a view: what comes before the colours, for lights all over the box. */
 static void a_box_of_light_says_how_far_to_trust_it(void **state) {
     char path[300];
@@ -607,6 +646,18 @@ static void key_points_are_judged_against_the_truth(void **state) {
     json_t *verdicts = get_json(own, "data/b0/clip1/verdicts.json"), *misfits = json_object_get(verdicts, "misfit");
     const pelt_clip *clip = sample->clips[1];
     assert_int_equal(json_array_size(misfits), clip->frame_count);
+    pelt_keys keys;
+    bytes = pelt_keys_read(path, &keys, &error);
+    void *scratch = aligned_alloc(64, pelt_keys_scratch_size(&keys, 1));
+    for (uint32_t f = 0; f < clip->frame_count; f++) {
+        float at_keys[8][3];
+        pelt_misfit misfit;
+        for (int k = 0; k < 8; k++)
+            memcpy(at_keys[k], clip->positions + f * row + 3 * (size_t)keys.key_points[k], sizeof at_keys[k]);
+        pelt_keys_solve(&keys, at_keys[0], 1, scratch, &misfit);
+        assert_near(number_in(misfits, f), misfit.e, 1e-4 * misfit.e);
+    }
+    free(scratch), pelt_bytes_free(bytes);
     for (uint32_t f = 0; f < clip->frame_count; f++) {
         pelt_resource keyed = get(own, "data/b0/clip1/keyed/%u.bin", f),
                       truth = get(own, "data/b0/clip1/truth/%u.bin", f);
@@ -674,6 +725,7 @@ int main(void) {
         cmocka_unit_test(a_killed_export_leaves_nothing_for_long),
 #ifdef PELT_WITH_LIGHT
         cmocka_unit_test(dragged_light_is_as_the_gathers_say),
+        cmocka_unit_test(a_box_of_light_is_shown_with_its_camera_and_its_room),
         cmocka_unit_test(a_box_of_light_says_how_far_to_trust_it),
 #endif
         cmocka_unit_test(key_points_are_judged_against_the_truth),

@@ -1,0 +1,8 @@
+# page_units.sh: what the page of `pelt view` computes without a browser.
+
+skip() { echo "skipped: $1"; exit 77; }
+
+HERE=$(dirname "$0")
+command -v node >/dev/null || skip "node is not here"
+test -d "$HERE/../../web/node_modules/esbuild" || skip "run 'npm ci' in web first"
+exec node --no-warnings "$HERE/page_units.mjs"
