@@ -1,8 +1,8 @@
 /* bind.h: pelt for other languages. Part of `libpelt-fit`.
 
-   Everything that fit.h has in structs, by functions: a binding loads the shared library and needs no layout of a struct,
-   but that pelt_transform is ten floats and that pelt_examples, which is passed by value, is a size_t and a pointer. In
-   Python, after restype and argtypes have been set:
+   Functions for everything that fit.h has in structs: a binding loads the shared library and needs no struct layout,
+   except that pelt_transform is ten floats and that pelt_examples, which is passed by value, is a size_t and a
+   pointer. In Python, after restype and argtypes have been set:
 
        error = create_string_buffer(lib.pelt_sizeof_error())
        body = lib.pelt_bundle_read(b"body.glb", error)
@@ -14,8 +14,8 @@
        skin = lib.pelt_fit(body, examples, options, report, error) or sys.exit(lib.pelt_error_text(error))
        print(lib.pelt_measure_number(lib.pelt_fit_report_holdout(report), b"rel_err"))
 
-   Pointers that these functions return belong to what they were asked of. What lies beyond the last of a list is NULL or 0;
-   so is all that is asked of NULL. pelt.h and error.h have the same for skins and errors. */
+   Pointers that these functions return belong to the object queried. Beyond the end of a list the result is NULL or 0,
+   and so it is for a NULL object. pelt.h and error.h have the same for skins and errors. */
 
 #ifndef PELT_BIND_H
 #define PELT_BIND_H
@@ -50,7 +50,7 @@ PELT_API const float *pelt_clip_positions(const pelt_clip *clip); /* [frame_coun
 PELT_API void pelt_bundle_pose(const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame, pelt_transform *locals,
                                float *controls);
 
-/* pelt_bundle_new with what most characters have; pelt_character says what each of them is. */
+/* pelt_bundle_new with what most characters have; see pelt_character for each argument. */
 PELT_API pelt_bundle *pelt_bundle_of_arrays(const char *name, uint32_t vertex_count, const float *positions,
                                             uint32_t triangle_count, const uint32_t *triangles, uint32_t joint_count,
                                             const char *const *joint_names, const int32_t *parents,

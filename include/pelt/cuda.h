@@ -1,6 +1,6 @@
-/* cuda.h: run a skin on NVIDIA's processors without graphics: crowds, rendering farms, data for learning.
+/* cuda.h: run a skin on NVIDIA GPUs without graphics: crowds, render farms, training data.
 
-   The twin of gl.h: the same order of calls, the same results. The library is `libpelt-cuda`, built where nvcc is found.
+   The twin of gl.h: the same order of calls, the same results. The library is `libpelt-cuda`, built if nvcc is found.
    Results stay on the device; pelt_cuda_output has their addresses, for other kernels in the same process.
 
        pelt_cuda_options options = {.characters = 4000};
@@ -10,10 +10,10 @@
        pelt_cuda_run(cuda, 4000, PELT_CUDA_NORMALS, stream, &error);   // does not wait
        your_kernel<<<..., stream>>>(pelt_cuda_output(cuda).positions, ...);
 
-   A stream is a cudaStream_t, NULL the default one. Calls that take a stream do not wait for it, but for
-   pelt_cuda_upload where the poses before are still on their way, and pelt_cuda_read.
+   A stream is a cudaStream_t, NULL the default one. Calls that take a stream do not wait for it, except
+   pelt_cuda_upload if the previous poses are still in flight, and pelt_cuda_read.
 
-   Errors. As in gl.h. One object is for one thread at a time, with its device current after pelt_cuda_new. */
+   Errors. As in gl.h. An object is for one thread at a time, with its device current after pelt_cuda_new. */
 
 #ifndef PELT_CUDA_H
 #define PELT_CUDA_H
@@ -30,10 +30,10 @@ typedef struct pelt_cuda pelt_cuda;
 enum { PELT_CUDA_NORMALS = 1 };
 
 typedef struct pelt_cuda_options {
-    uint32_t characters; /* at most so many at a time; 0: 1 */
-    int device;          /* a number among CUDA's devices; it is made current */
-    int plain;           /* 1: crowds too by plain arithmetic. Tensor cores (compute capability 8.0 and later) are as
-                            exact, but the two sides of a seam may differ in their last bits */
+    uint32_t characters; /* maximum at a time; 0: 1 */
+    int device;          /* index of the CUDA device, which is made current */
+    int plain;           /* 1: no tensor cores for crowds. Tensor cores (compute capability 8.0 and later) are as exact,
+                            but the two sides of a seam may differ in their last bits */
 } pelt_cuda_options;
 
 /* Uploads a skin. The skin must outlive the object. NULL after a failure. */
@@ -48,20 +48,19 @@ PELT_API pelt_result pelt_cuda_upload(pelt_cuda *cuda, uint32_t first, uint32_t 
 /* Deforms characters 0 .. count - 1. outputs: 0 or PELT_CUDA_NORMALS. */
 PELT_API pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, void *stream, pelt_error *error);
 
-/* Where the results are, on the device. Character c begins c * stride bytes from there: 3 floats a slot. `normals` is
-   NULL until normals have been asked for. */
+/* Where the results are, on the device. Character c starts c * stride bytes from there: 3 floats per slot. `normals` is
+   NULL until normals have been requested. */
 typedef struct pelt_cuda_pointers {
     float *positions, *normals;
     size_t stride;
 } pelt_cuda_pointers;
 PELT_API pelt_cuda_pointers pelt_cuda_output(const pelt_cuda *cuda);
 
-/* Copies a character's result to the processor, pelt_output_size bytes each, NULL where not wanted; waits for the
-   stream. */
+/* Copies a character's result to the CPU, pelt_output_size bytes each; either may be NULL. Waits for the stream. */
 PELT_API pelt_result pelt_cuda_read(pelt_cuda *cuda, uint32_t character, float *positions, float *normals, void *stream,
                                     pelt_error *error);
 
-/* The device's name, and how many there are; 0 also where no driver is. */
+/* The device's name, and the number of devices; 0 also if there is no driver. */
 PELT_API const char *pelt_cuda_name(const pelt_cuda *cuda);
 PELT_API int pelt_cuda_devices(void);
 

@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-/* Why a call failed. Meant to be on the stack; no need to clear it before, or to free anything. */
+/* Why a call failed. Intended for the stack; no need to clear it first, or to free anything. */
 typedef struct pelt_error {
     pelt_result code;
     char text[1000]; /* one sentence: "body.pc2: 2460 points, but the mesh in body.glb has 2461 vertices" */
-    /* The option that is wrong, by the name of its field, when code is PELT_ERROR_ARGUMENT: the text then begins with
-       that name and a colon. With another code, an option that would help, and the value that it should have. "": none. */
+    /* If code is PELT_ERROR_ARGUMENT, the invalid option, by the name of its field: the text then begins with that name
+       and a colon. With another code, an option that would help, and the value to give it. "": none. */
     char option[32];
     double advice;
 } pelt_error;

@@ -18,19 +18,19 @@ extern "C" {
 /* -- A character with a skin, as plain glTF ------------------------------------------------------------------------ */
 
 /* Morph targets that every player supports. three.js and Babylon.js keep targets in texture layers, of which WebGL2
-   guarantees 256, and their weights in a uniform array, of which it guarantees 256 in total: this leaves 64 for matrices,
-   lights and materials. */
+   guarantees 256, and their weights in a uniform array, of which it guarantees 256 in total: this leaves 64 for
+   matrices, lights and materials. */
 enum { PELT_EXPORT_TARGETS = 192 };
 
 typedef struct pelt_export_options {
-    /* [clip_count] clips of the bundle: driven joints and correctives are written into these, frame by frame; the others
-       stay as the file has them. */
+    /* [clip_count] clips of the bundle: driven joints and correctives are baked into these, frame by frame; the
+       others stay as in the file. */
     const pelt_clip *const *clips;
     size_t clip_count;
-    uint32_t targets;  /* most morph targets, 2 to 65535; 0: PELT_EXPORT_TARGETS. Without clips there is no limit */
-    int plain_normals; /* 1: leave out what correctives do to normals */
+    uint32_t targets;  /* maximum morph targets, 2 to 65535; 0: PELT_EXPORT_TARGETS. Without clips there is no limit */
+    int plain_normals; /* 1: omit the normal deltas of correctives */
     uint32_t threads;  /* 0: as many as the machine has */
-    /* A skin to put into the file for players that know pelt, mostly the same; NULL: none. Only with a bundle that was
+    /* A skin to embed in the file for players that support pelt, usually the same one; NULL: none. Only with a bundle
        read from a file. */
     const pelt_bytes *embed;
 } pelt_export_options;
@@ -38,24 +38,24 @@ typedef struct pelt_export_options {
 /* What became of the skin. */
 typedef struct pelt_export_report {
     uint32_t driven_count; /* driven joints, which are nodes now */
-    uint32_t pair_count;   /* pairs of joints that stand in for negative weights, as nodes */
+    uint32_t pair_count;   /* nodes for pairs of joints, which replace negative weights */
     uint32_t target_count; /* morph targets of the corrective */
     uint32_t whole_count;  /* targets that the corrective is a sum of; 0: it is not a sum (wpsd) */
     uint32_t beyond_four;  /* vertices that follow more than four nodes, which some engines leave out */
     double shear;          /* largest element by which a node's matrix differs from what it should be: joints that are
                               scaled unevenly shear, and nodes cannot */
-    int compressed;        /* 1: there are other targets than those of the corrective, made for the clips. Then: */
-    double worst, rms;     /* how far they move vertices from where the skin has them; lengths */
+    int compressed;        /* 1: the targets are not the corrective's, but fitted to the clips. Then: */
+    double worst, rms;     /* distance of their vertices from the skin's */
     double normal_rms_degrees; /* how far they turn normals; 0 without */
     int has_truth;             /* 1: some of the clips have true positions: */
     double true_rms[2];        /* RMS error of the skin, and of the targets, in those */
 } pelt_export_report;
 
-/* Writes the bundle's own file with the skin in it, which any engine plays: a .glb, or a .gltf and a .bin beside it.
-   Meshes, materials, pictures, nodes, cameras, extras and clips stay as they are. Weights and rest positions are those of
-   the skin, driven joints become nodes, correctives morph targets with tracks of weights from 0 to 1; where these would be
-   too many, or the corrective is no sum, they are those that come nearest in the frames of the clips. `options` and
-   `report` may be NULL. Clips whose true positions are there get them, for the report. */
+/* Writes the bundle's own file with the skin in it, which any engine plays: a .glb, or a .gltf and a .bin.
+   Meshes, materials, images, nodes, cameras, extras and clips stay as they are. Weights and rest positions are those
+   of the skin, driven joints become nodes, correctives morph targets with tracks of weights from 0 to 1; where these
+   would be too many, or the corrective is no sum, they are those that come nearest in the frames of the clips.
+   `options` and `report` may be NULL. True positions of clips are loaded if they exist, for the report. */
 PELT_API pelt_result pelt_export(const pelt_skin *skin, pelt_bundle *bundle, const pelt_export_options *options,
                                  const char *path, pelt_export_report *report, pelt_error *error);
 
@@ -71,9 +71,9 @@ typedef struct pelt_export_frames_options {
                             in a .glb or .gltf they stay there. NULL: not wanted */
 } pelt_export_frames_options;
 
-/* Writes what the skin makes of a clip, by the ending of the path: a cache (.pc2, .mdd, .npy, a folder of .obj files); the
-   bundle's own file as .glb or .gltf, where frames are morph targets that are shown one after the other; .poses: the poses
-   alone, for `pelt eval --live`. `options` may be NULL. */
+/* Writes a clip deformed by the skin; the extension of the path chooses the format: a cache (.pc2, .mdd, .npy, a folder
+   of .obj files); the bundle's own file as .glb or .gltf, where frames are morph targets shown in turn; .poses: the
+   poses alone, for `pelt eval --live`. `options` may be NULL. */
 PELT_API pelt_result pelt_export_frames(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip,
                                         const pelt_export_frames_options *options, const char *path, pelt_error *error);
 

@@ -1,7 +1,7 @@
 /* fit.h: make and measure skins.
 
-   The offline half of pelt (`libpelt-fit`): read examples from files or take them from memory, look for what is wrong
-   with them, fit a skin, measure it. The run-time half is pelt.h.
+   The offline half of pelt (`libpelt-fit`): read examples from files or take them from memory, diagnose them, fit a
+   skin, measure it. The run-time half is pelt.h.
 
        pelt_error error;
        pelt_bundle *body = pelt_bundle_read("body.glb", &error);
@@ -13,24 +13,24 @@
        printf("%.4f of the blend's error is left on examples it has not seen\n", report.holdout->rel_err);
        pelt_bytes_write(skin, "body.pelt", &error);
 
-   **Errors.** Functions that can fail take a pelt_error (NULL: not wanted): they return NULL, or a pelt_result other than
-   PELT_OK, and say in error->text which file, what is wrong and what to do. Nothing prints, nothing exits. What is missing
-   (NULL, a list with a count but no pointer), out of range or not a number is PELT_ERROR_ARGUMENT, and clips of another
-   bundle are PELT_ERROR_DATA: what a caller can get wrong is refused, not read. Functions that free take NULL.
+   **Errors.** Functions that can fail take a pelt_error (NULL: not wanted): they return NULL, or a pelt_result other
+   than PELT_OK, and say in error->text which file, what is wrong and what to do. Nothing prints, nothing exits. What is
+   missing (NULL, a list with a count but no pointer), out of range or not a number is PELT_ERROR_ARGUMENT, and clips of
+   another bundle are PELT_ERROR_DATA: what a caller can get wrong is refused, not read. Functions that free take NULL.
 
    **Options** are structs that are zero-initialised; zero means the default. Names of fields are the names that errors
    use; flags are ints, 0 or 1.
 
    **Units.** Lengths are in scene units, those of the file or the arrays; angles are in radians unless a name says
-   degrees; errors come also as fractions of the diagonal of the box around the rest pose.
+   degrees; errors are also given as fractions of the rest pose's bounding-box diagonal.
 
-   **Lifetime.** Everything read from a file or made from arrays is owned by its bundle and freed with it; what a function
-   returns as a pointer to free says so. Arrays that are given are copied, or used only until the call returns.
+   **Lifetime.** Everything read from a file or made from arrays is owned by its bundle and freed with it; pointers
+   that the caller must free say so. Input arrays are copied, or used only until the call returns.
 
    **Threads.** Different bundles may be used by different threads at once. One bundle may be read by several threads
    (pelt_fit, pelt_measure_examples, players), as long as none of them reads clips into it or makes lists of examples.
-   Results are the same bytes for any number of threads. While a fit runs, OpenBLAS uses one thread in the whole process;
-   it gets its number back when the last fit ends. */
+   Results are the same bytes for any number of threads. While a fit runs, OpenBLAS uses one thread in the whole
+   process; its setting is restored when the last fit ends. */
 
 #ifndef PELT_FIT_H
 #define PELT_FIT_H
@@ -43,7 +43,7 @@ extern "C" {
 
 /* -- Progress, findings -------------------------------------------------------------------------------- */
 
-/* Told about long work. Return non-zero to stop it: the work then fails with PELT_ERROR_CANCELLED. */
+/* Called during long work. Return non-zero to stop it: the work then fails with PELT_ERROR_CANCELLED. */
 typedef struct pelt_progress {
     int (*step)(void *user, const char *task, double fraction);
     void *user;
@@ -72,7 +72,7 @@ typedef struct pelt_influences {
     float *weights;   /* affine: they sum to 1 over a vertex */
 } pelt_influences;
 
-/* A shape that the file carries beside the mesh: displacements of some vertices. */
+/* A morph target of the file: displacements of some vertices. */
 typedef struct pelt_target {
     const char *name;
     uint32_t count;
@@ -80,7 +80,7 @@ typedef struct pelt_target {
     const float *deltas;      /* [count][3] */
 } pelt_target;
 
-/* A piece of the surface, as the file has it: a primitive in a node. */
+/* A part of the surface, as in the file: a primitive in a node. */
 typedef struct pelt_part {
     const char *name;     /* of the node, or of its mesh */
     const char *material; /* its name; NULL: none */
@@ -97,22 +97,22 @@ typedef struct pelt_mesh_object {
 typedef struct pelt_mesh {
     uint32_t vertex_count, triangle_count, target_count;
     float *positions;    /* [vertex_count][3] rest positions */
-    float *normals;      /* [vertex_count][3], the file's; where it has none, smooth across seams */
+    float *normals;      /* [vertex_count][3], the file's; if it has none, smooth across seams */
     uint32_t *triangles; /* [triangle_count][3], counter-clockwise from outside */
     pelt_influences influences;
     pelt_target *targets;        /* [target_count] */
-    pelt_target *target_normals; /* [target_count] changes of the normals that go with them; NULL: the file has none */
+    pelt_target *target_normals; /* [target_count] their normal deltas; NULL: the file has none */
     float diagonal;              /* of the bounding box of the rest positions; errors are given as fractions of it */
     float *uvs;                  /* [vertex_count][2] texture coordinates of the normal map, v downwards; NULL: none */
     float *tangents; /* [vertex_count][4] as in glTF, the file's, or by MikkTSpace from `uvs`; NULL: neither */
     uint32_t part_count;
-    pelt_part *parts;                /* [part_count] whose triangles follow one another; NULL: not from a file */
+    pelt_part *parts;                /* [part_count] in triangle order; NULL: not from a file */
     uint32_t object_count;           /* 0: not from a file */
-    const pelt_mesh_object *objects; /* [object_count] in the order of their vertices */
-    float *colors; /* [vertex_count][3] red, green, blue, painted on vertices, 0 to 1; NULL: the file has none */
+    const pelt_mesh_object *objects; /* [object_count] in vertex order */
+    float *colors; /* [vertex_count][3] vertex colours, red, green, blue, 0 to 1; NULL: the file has none */
 } pelt_mesh;
 
-/* Joints are the file's joints, the nodes above them, and nodes that carry rigid parts of the mesh. */
+/* Joints are the file's joints, their ancestors, and nodes with rigid parts of the mesh. */
 typedef struct pelt_skeleton {
     uint32_t joint_count;
     const char **names;
@@ -139,41 +139,41 @@ typedef struct pelt_clip {
     uint32_t frame_count, channel_count;
     const float *times; /* [frame_count]: all key times of all channels, merged */
     const pelt_channel *channels;
-    const float *positions;      /* [frame_count][vertex_count][3] true positions, or NULL when not loaded */
-    const float *normals;        /* the same of true normals, unit; NULL: they are those of the true surface */
+    const float *positions;      /* [frame_count][vertex_count][3] true positions, or NULL if not loaded */
+    const float *normals;        /* the same for true normals, unit length; NULL: those of the true surface */
     const char *source;          /* the file that the positions came from */
     const float *controls;       /* [frame_count][count of the bundle's controls]; NULL: all at rest */
     const char *controls_source; /* the file that the controls came from; NULL: no file */
     const float
         *target_weights; /* [frame_count][target_count] tracks of the mesh's morph targets; NULL: there are none */
-    const float *example_weights; /* [frame_count] how much a frame counts as an example, 0: not at all; NULL: 1 */
+    const float *example_weights; /* [frame_count] weight of a frame as an example, 0: not used; NULL: 1 */
 } pelt_clip;
 
-/* Named numbers that ride along with the clips, and that the shape depends on beside the joints: the tension of a
-   muscle, a smile, an age. */
+/* Named numbers that accompany the clips, and that the shape depends on besides the joints: the tension of a muscle, a
+   smile, an age. */
 typedef struct pelt_controls {
     uint32_t count;
     const char **names;
     float *rest; /* [count] values in the rest pose */
 } pelt_controls;
 
-/* One example: a frame of a clip that has positions. What fits and measures are made of. */
+/* One example: a frame of a clip that has positions. The input of fits and measures. */
 typedef struct pelt_example {
     const pelt_clip *clip;
     uint32_t frame;
-    float weight; /* how many examples it counts as in a fit; 0: 1. Blends that are fitted (fit, joints) take any, other
-                     methods meet every example alike and refuse it */
+    float weight; /* how many examples it counts as in a fit; 0: 1. Fitted blends (fit, joints) take any weight, other
+                     methods treat all examples alike and refuse it */
 } pelt_example;
 
-/* Frames of clips of one bundle, the one that they are given with. */
+/* Frames of clips of one bundle, the one they are passed with. */
 typedef struct pelt_examples {
     size_t count;
     pelt_example *list;
 } pelt_examples;
 
-/* The pose of a frame: one transform per joint, relative to its parent. Clip and skeleton are of one bundle. These two
-   cannot fail: a frame beyond the last is the last, a clip without frames or NULL is at rest, and so are joints that a
-   clip of another skeleton does not have. */
+/* The pose of a frame: one transform per joint, relative to its parent. Clip and skeleton belong to one bundle. These
+   two cannot fail: a frame beyond the last is the last, a clip without frames or NULL is at rest, and so are joints
+   that a clip of another skeleton lacks. */
 PELT_API void pelt_clip_pose(const pelt_clip *clip, const pelt_skeleton *skeleton, uint32_t frame,
                              pelt_transform *locals);
 
@@ -182,66 +182,67 @@ PELT_API void pelt_clip_controls(const pelt_clip *clip, const pelt_controls *con
 
 /* -- Reading ------------------------------------------------------------------------------------------------------ */
 
-/* Where a shape was made: in the pose that it is for, or in the rest pose, before the blend: v = S_p(v0 + d). */
+/* Where a shape was sculpted: in its target pose, or in the rest pose, before the blend: v = S_p(v0 + d). */
 typedef enum pelt_space {
-    PELT_SPACE_SEEN, /* by looking, of morph targets and .obj files: rest, when they are nearer to the rest mesh than to
-                        the posed one; caches are posed */
+    PELT_SPACE_SEEN, /* detected for morph targets and .obj files: rest if they are nearer to the rest mesh than to the
+                        posed one; caches are posed */
     PELT_SPACE_POSED,
     PELT_SPACE_REST,
 } pelt_space;
 
-/* How the true positions of caches (.pc2, .mdd, .npy, .obj) are changed when they are read, so that they lie on the
-   character. A point p goes to scale * axes(p) + offset. All zero: they are taken as they are. */
+/* How the true positions of caches (.pc2, .mdd, .npy, .obj) are changed when they are read, so that they match the
+   character. A point p maps to scale * axes(p) + offset. All zero: unchanged. */
 typedef struct pelt_cache_options {
-    int fix;      /* 1: what is not given below is found by comparing with the blend of the file's weights */
-    int axes[3];  /* which axis of the cache is x, y, z of the character: 1, 2, 3 for its x, y, z, negative where it is
-                         turned round: {1, 3, -2} for a cache with z up. All 0: as they are */
+    int fix;      /* 1: find what is not given below by comparing with the blend of the file's weights */
+    int axes[3];  /* which axis of the cache is x, y, z of the character: 1, 2, 3 for its x, y, z, negative if flipped:
+                         {1, 3, -2} for a cache with z up. All 0: unchanged */
     double scale; /* 0: 1 */
     double offset[3]; /* in scene units */
-    int set_frames;   /* 1: `frames` counts; otherwise a cache has one frame for each key of its clip */
-    int frames; /* the frame of the cache that is the first key of the clip; negative: the cache begins so many keys
-                         later. Keys without a frame are left out of the clip */
+    int set_frames;   /* 1: `frames` applies; otherwise a cache has one frame per key of its clip */
+    int frames; /* the frame of the cache that is the first key of the clip; negative: the cache starts that many keys
+                         later. Keys without a frame are removed from the clip */
     pelt_space space;
 } pelt_cache_options;
 
-/* A character and its examples: a glTF file and the caches beside it, or the caller's arrays. */
+/* A character and its examples: a glTF file and the caches next to it, or the caller's arrays. */
 typedef struct pelt_bundle {
-    const char *path; /* of the file; of a character from memory: its name. Errors begin with it */
-    int in_memory;    /* made by pelt_bundle_new: no files are looked for beside `path` */
-    int has_skin;     /* a skin is embedded in the file: pelt_skin_read takes it out */
+    const char *path; /* of the file; for a character from memory: its name. Errors begin with it */
+    int in_memory;    /* made by pelt_bundle_new: no files are looked for next to `path` */
+    int has_skin;     /* a skin is embedded in the file: pelt_skin_read reads it */
     pelt_mesh mesh;
     pelt_skeleton skeleton;
-    pelt_controls controls; /* of the file, and of all clips asked for so far: a clip can add some */
-    pelt_controls extras;   /* numbers that nodes of the file carry as "extras": rest values of controls named so */
+    pelt_controls controls; /* of the file, and of all clips requested so far: a clip can add some */
+    pelt_controls extras;   /* numbers in the "extras" of nodes: rest values of the controls of these names */
     uint32_t clip_count;
-    const pelt_clip **clips;  /* [clip_count]; a clip stays where it is when others are added */
-    pelt_findings notes;      /* what the reader noticed and mended: weights that did not sum to 1, ... */
-    pelt_cache_options cache; /* for the caches of clips that are asked for from now on; the caller's to set */
+    const pelt_clip **clips;  /* [clip_count]; a clip does not move when others are added */
+    pelt_findings notes;      /* what the reader noticed and repaired: weights that did not sum to 1, ... */
+    pelt_cache_options cache; /* set by the caller, for the caches of clips requested from now on */
     struct pelt_arena *arena; /* owns all of it */
 } pelt_bundle;
 
-/* Reads a .glb or .gltf file. Clips come without positions until pelt_bundle_clip asks for them. */
+/* Reads a .glb or .gltf file. Clips have no positions until pelt_bundle_clip requests them. */
 PELT_API pelt_bundle *pelt_bundle_read(const char *path, pelt_error *error);
 PELT_API void pelt_bundle_free(pelt_bundle *bundle);
 
 typedef enum pelt_need {
-    PELT_NEED_POSE,      /* the skeleton's motion is enough */
-    PELT_NEED_POSITIONS, /* and the true positions, or it is an error */
+    PELT_NEED_POSE,      /* only the skeleton's motion */
+    PELT_NEED_POSITIONS, /* also the true positions; an error if there are none */
 } pelt_need;
 
-/* A clip by name. Its true positions are in `body.CLIP.pc2` (or .mdd, .npy, a folder of .obj)
-   beside `body.glb`, or, for several objects, one in `body.OBJECT.CLIP.pc2` for each of mesh.objects, or morph targets of
-   the file itself, that the clip's own tracks of weights drive, or one for each key of the clip; or in a named file: "CLIP=FILE". A cache with one point for all vertices that the file splits at a
-   seam is matched to them; bundle->cache says how else caches are changed, and bundle->notes what was done. The clip's
-   controls are tracks of the file, and columns of `body.CLIP.csv` beside it, one row per frame.
+/* A clip by name. Its true positions are in `body.CLIP.pc2` (or .mdd, .npy, a folder of .obj) next to `body.glb`, or,
+   for several objects, in one `body.OBJECT.CLIP.pc2` for each of mesh.objects, or in morph targets of the file, driven
+   by the clip's own weight tracks or one per key of the clip; or in a named file: "CLIP=FILE". A cache with one point
+   for all vertices that the file splits at a seam is matched to them; bundle->cache holds further changes to caches,
+   and bundle->notes reports what was done. The clip's controls are tracks of the file, and columns of `body.CLIP.csv`
+   next to it, one row per frame.
 
    A name that ends with .json is a file of sculpts: shapes made by hand, each with its pose (docs/howto-examples.md).
-   They become a clip of that name, a frame each. */
+   They become a clip of that name, one frame each. */
 PELT_API const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error);
 
-/* A character from the caller's arrays, where no file is at hand: a modelling program, an engine, a script. Everything
-   is checked and copied, so the arrays may go as soon as pelt_bundle_new returns. Lengths are in any unit, the same one
-   everywhere; rotations are quaternions x y z w of any length but 0. A joint's pose is relative to its parent.
+/* A character from the caller's arrays instead of a file: from a modelling program, an engine, a script. Everything is
+   checked and copied, so the arrays may be freed as soon as pelt_bundle_new returns. Lengths are in any unit, used
+   consistently; rotations are quaternions x y z w of any length but 0. A joint's pose is relative to its parent.
 
        pelt_character body = {.name = "body", .vertex_count = n, .triangle_count = t, .joint_count = 2,
                               .influences_per_vertex = 2, .positions = rest_positions, .triangles = triangles,
@@ -251,7 +252,7 @@ PELT_API const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name
            bundle, &(pelt_clip_input){.name = "train", .frame_count = 40, .poses = poses, .positions = shapes}, &error);
        pelt_examples examples = pelt_bundle_examples(bundle, &train, 1);
 
-   What is NULL takes the default that is said beside it. */
+   NULL means the default given at each field. */
 typedef struct pelt_character {
     const char *name; /* for messages; NULL: "character" */
     uint32_t vertex_count, triangle_count, joint_count;
@@ -259,15 +260,15 @@ typedef struct pelt_character {
     uint32_t control_count;
 
     const float *positions;    /* [vertex_count][3] at rest */
-    const float *normals;      /* [vertex_count][3]; NULL: smooth. Twins at a seam with equal ones shade as one, those
-                                  of a hard edge differ */
+    const float *normals;      /* [vertex_count][3]; NULL: smooth. Twins at a seam with equal normals shade as one,
+                                  those of a hard edge differ */
     const float *uvs;          /* [vertex_count][2] texture coordinates, v downwards; NULL: none */
     const float *tangents;     /* [vertex_count][4] for normal maps, as in glTF; NULL: by MikkTSpace from `uvs` */
     const uint32_t *triangles; /* [triangle_count][3], counter-clockwise from outside */
 
-    /* [vertex_count][influences_per_vertex]: which joints a vertex follows, and how much. Weights are 0 or more; those
-       of 0 are left out (their joint may be any number), the others are made to sum to 1. Both NULL: the character has
-       no weights yet, and only blends that find their own can be fitted. */
+    /* [vertex_count][influences_per_vertex]: the joints a vertex follows, and their weights. Weights are 0 or more;
+       zeros are ignored (their joint may be any number), the others are normalised to sum to 1. Both NULL: the
+       character has no weights yet, and only blends that find their own can be fitted. */
     const uint32_t *joints;
     const float *weights;
 
@@ -277,39 +278,39 @@ typedef struct pelt_character {
     const float *inverse_bind;      /* [joint_count][12] row-major 3x4, from the scene to the joint at rest; NULL: the
                                        inverse of the rest pose */
 
-    const char *const *control_names; /* [control_count], different from one another */
+    const char *const *control_names; /* [control_count], all different */
     const float *control_rest;        /* [control_count] their values at rest, at most 1e9; NULL: 0 */
 } pelt_character;
 
 PELT_API pelt_bundle *pelt_bundle_new(const pelt_character *character, pelt_error *error);
 
-/* Frames of a character: poses, and the shape that the mesh has in each of them. */
+/* Frames of a character: poses, and the shape of the mesh in each. */
 typedef struct pelt_clip_input {
-    const char *name; /* of no other clip of the bundle */
+    const char *name; /* unique within the bundle */
     uint32_t frame_count;
     const pelt_transform *poses; /* [frame_count][joint_count] */
-    const float *positions; /* [frame_count][vertex_count][3] true positions; NULL: a motion to play, no examples */
+    const float *positions; /* [frame_count][vertex_count][3] true positions; NULL: a motion to play, not examples */
     const float *controls;  /* [frame_count][count of the bundle's controls]; NULL: all at rest */
     const float *normals;   /* [frame_count][vertex_count][3] true normals of any length; NULL: those of the surface
-                               that the true positions make, smooth and hard where the character's normals are. One of
-                               length 0 is not known: it is neither fitted nor measured */
+                               through the true positions, smooth and hard where the character's normals are. Length 0
+                               means unknown: neither fitted nor measured */
 } pelt_clip_input;
 
-/* Adds a clip, also to a bundle that was read from a file. pelt_clip_pose gives back the poses, with quaternions of unit
-   length. The clip is the bundle's; pointers to other clips stay as they are. Not for several threads at once. */
+/* Adds a clip, also to a bundle read from a file. pelt_clip_pose returns the poses, with unit quaternions. The bundle
+   owns the clip; pointers to other clips stay valid. Not for several threads at once. */
 PELT_API const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input *input, pelt_error *error);
 
-/* Adds the mirror image of a clip along an axis (0, 1, 2 for x, y, z), as "CLIP, mirrored": joints of the sides are told
-   by their names (Left and Right, .L and .R, _l and _r, L_ and R_), vertices by where they are at rest. Fails, with their
-   number, where vertices have no partner. */
+/* Adds the mirror image of a clip along an axis (0, 1, 2 for x, y, z), as "CLIP, mirrored": sides of joints are told by
+   their names (Left and Right, .L and .R, _l and _r, L_ and R_), those of vertices by their rest positions. Fails, with
+   their number, if vertices have no partner. */
 PELT_API const pelt_clip *pelt_bundle_mirror(pelt_bundle *bundle, const pelt_clip *clip, int axis, pelt_error *error);
 
-/* All frames of some clips, with their weights, but those whose weight is 0. Owned by the bundle; a list of NULL when
-   memory is out. A clip that is NULL becomes an example without one, which whoever takes the list refuses. */
+/* All frames of some clips, with their weights, except those of weight 0. Owned by the bundle; a NULL list if out of
+   memory. A NULL clip becomes an example without a clip, which functions that take the list refuse. */
 PELT_API pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
 
-/* Everything that looks wrong with the bundle and the clips given (with positions, where they are loaded), worst first.
-   Owned by the bundle. Clips that are not the bundle's are one finding, "clip", and fatal. */
+/* Everything that looks wrong with the bundle and the given clips (with positions, if loaded), worst first. Owned by
+   the bundle. Clips that are not the bundle's are one finding, "clip", and fatal. */
 PELT_API pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
 
 /* -- Fitting ------------------------------------------------------------------------------------------------------ */
@@ -331,7 +332,7 @@ PELT_API pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const
     X(PELT_CORRECTIVE_EIGEN, "eigen")   /* a few eigendisplacements per joint (Kry, James & Pai 2002) */               \
     X(PELT_CORRECTIVE_KERNEL, "kernel") /* a few displacements per vertex, by kernel ridge regression */
 
-/* What coefficients of the corrective "kernel" are made of. */
+/* What coefficients of the corrective "kernel" are made from. */
 #define PELT_FAMILIES(X)                                                                                               \
     X(PELT_FAMILY_CHOSEN, "")           /* whichever predicts examples best that it has not seen */                    \
     X(PELT_FAMILY_KERNEL, "kernel")     /* kernels of joints and of pairs of joints */                                 \
@@ -353,8 +354,8 @@ PELT_API pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const
     X(PELT_REST_KEEP, "keep")   /* as they are */                                                                      \
     X(PELT_REST_REFIT, "refit") /* fitted too, in turn with the weights */
 
-/* Colours that are painted on vertices: of eight, each vertex has the one whose red, green and blue are, like its own, at
-   least one half or below. So it does not matter how pure the paint is. The order is that of these bits. */
+/* Vertex colours, rounded to eight: each channel counts as on if it is at least one half, so it does not matter how
+   pure the paint is. The order is that of these bits. */
 #define PELT_COLORS(X)                                                                                                 \
     X(PELT_COLOR_NONE, "")                                                                                             \
     X(PELT_COLOR_BLACK, "black")                                                                                       \
@@ -378,13 +379,13 @@ PELT_API pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const
     X(PELT_RBF_GAUSSIAN, "gaussian") /* smooth; meets the examples closely, not exactly */                             \
     X(PELT_RBF_EXP, "exp")           /* as in the EigenSkin paper */
 
-/* By what joints count in pose distances. */
+/* How joints are weighted in pose distances. */
 #define PELT_DISTANCES(X)                                                                                              \
     X(PELT_DISTANCE_DRIVING, "driving") /* how far they displace the vertex (wpsd), the mesh as a whole (psd) */       \
     X(PELT_DISTANCE_BLEND, "blend")     /* wpsd: their blend weights, as the papers do: equation 8 of Rhee et al. */   \
     X(PELT_DISTANCE_EQUAL, "equal")     /* psd: all alike: equation 7 of Rhee et al. */
 
-/* How far apart two rotations of a joint are, in pose distances. */
+/* The distance of two rotations of a joint, in pose distances. */
 #define PELT_ROTATIONS(X)                                                                                              \
     X(PELT_ROTATIONS_CHORD, "chord") /* 2 sin(angle / 2): no way of turning is cut anywhere */                         \
     X(PELT_ROTATIONS_VECTOR,                                                                                           \
@@ -398,7 +399,7 @@ PELT_API pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const
     X(PELT_POSE_CHOICE_PCA, "pca")         /* for each principal component of the displacements the pose that has      \
                                               most of it */
 
-/* What a skin is to fit into. */
+/* Hardware limits for a skin. */
 #define PELT_PRESETS(X)                                                                                                \
     X(PELT_PRESET_NONE, "")                                                                                            \
     X(PELT_PRESET_VERTEX_PROGRAM,                                                                                      \
@@ -427,7 +428,7 @@ PELT_API const char *pelt_corrective_name(pelt_corrective_kind corrective);
 PELT_API const char *pelt_method_name(pelt_method method);
 PELT_API const char *pelt_family_name(pelt_family family);
 
-/* Names of joints; * in a name stands for any letters. */
+/* Names of joints; * in a name matches any letters. */
 typedef struct pelt_names {
     size_t count;
     const char *const *list;
@@ -435,13 +436,13 @@ typedef struct pelt_names {
 
 enum { PELT_MOST_FRACTIONS = 16 }; /* of each kind in a rule */
 
-/* Which driven joints are added for some joints (Mohr & Gleicher 2003, section 4.1). */
+/* Which driven joints to add for some joints (Mohr & Gleicher 2003, section 4.1). */
 typedef struct pelt_drive_rule {
-    const char *joints; /* a name; * stands for any letters */
+    const char *joints; /* a name; * matches any letters */
     uint32_t turn_count, twist_count, bend_count;
     const float *turns, *twists, *bends; /* fractions of the rotation, of its part about the bone, and of the rest;
                                             -4 to 4, at most 16 each */
-    int upstream, downstream;            /* 1: bulges and dents in the bones before, behind the joint */
+    int upstream, downstream;            /* 1: bulges and dents in the bones before, after the joint */
     double k;                            /* their strength, 0 to 10000; the paper's is 8 */
 } pelt_drive_rule;
 
@@ -450,7 +451,7 @@ typedef struct pelt_drive_rules {
     const pelt_drive_rule *list;
 } pelt_drive_rules;
 
-/* How much more than by default a control counts in pose distances: 0.001 to 1000. */
+/* The weight of a control in pose distances, relative to the default: 0.001 to 1000. */
 typedef struct pelt_control_scale {
     const char *name;
     double scale;
@@ -460,8 +461,8 @@ typedef struct pelt_control_scale {
 typedef struct pelt_fitted_options {
     pelt_rest rest;
     pelt_names drop_joints; /* joints that no vertex may follow */
-    double smooth;          /* cost of the squared difference of the error along an edge of the mesh, up to 1e6, where 1
-                               is what a squared error costs; 0: found in training (joints), none (fit, and the paper's
+    double smooth;          /* penalty on the squared difference of the error along a mesh edge, up to 1e6, where 1 is
+                               that of a squared error; 0: found in training (joints), none (fit, and the paper's
                                choice of influences); negative: none */
 } pelt_fitted_options;
 
@@ -471,24 +472,24 @@ typedef struct pelt_convex_options {
     pelt_names lock_joints;        /* joints that keep the character's weights */
     const uint32_t *lock_vertices; /* vertices that keep them */
     size_t lock_vertex_count;
-    pelt_color lock_color; /* vertices painted so keep them too (pelt_mesh.colors) */
+    pelt_color lock_color; /* vertices of this colour keep them too (pelt_mesh.colors) */
 } pelt_convex_options;
 
 /* The blend "joints". */
 typedef struct pelt_joints_options {
     pelt_choice influence_choice;
     const pelt_drive_rules *drive; /* the driven joints to add; NULL: automatic */
-    double ridge; /* cost of a squared weight, up to 1e6; negative: none; 0: 1e-7, or none where that predicts better */
-    double normal_scale; /* how much normals count in the fit, up to 1e6; 0: 0.01, negative: not at all */
+    double ridge; /* penalty on squared weights, up to 1e6; negative: none; 0: 1e-7, or none if that predicts better */
+    double normal_scale; /* weight of normals in the fit, up to 1e6; 0: 0.01, negative: ignore them */
 } pelt_joints_options;
 
 /* All correctives. */
 typedef struct pelt_displacement_options {
-    int plain_normals;      /* 1: displacements come without changes of the rest normals */
-    uint32_t displacements; /* bits of their numbers, 16 or 32; 0: 16 where that moves no vertex by more
-                                                than a hundred-thousandth of the size */
-    const pelt_control_scale *control_scale; /* controls that count more or less than by default, which is: at its
-                                                farthest from rest, a control counts like a joint turned by a radian */
+    int plain_normals;                       /* 1: displacements do not change the rest normals */
+    uint32_t displacements;                  /* bits per number, 16 or 32; 0: 16 if that moves no vertex by more than a
+                                                hundred-thousandth of the size */
+    const pelt_control_scale *control_scale; /* controls that count more or less than by default: at its farthest from
+                                                rest, a control counts like a joint rotated by a radian */
     size_t control_scale_count;
 } pelt_displacement_options;
 
@@ -507,39 +508,39 @@ typedef struct pelt_psd_options {
 
 /* The corrective "wpsd" alone. */
 typedef struct pelt_wpsd_options {
-    uint32_t principal_joints; /* most sources of movement in a vertex's pose distance, 1 to 64; 0: all that matter */
-    int shared_width;          /* 1: all vertices have one width, also those where floats then do not quite give the
-                                  examples back. With `poses` or `width` they have one anyway */
+    uint32_t principal_joints; /* maximum movers in a vertex's pose distance, 1 to 64; 0: all that matter */
+    int shared_width;          /* 1: all vertices share one width, even where floats then do not quite reproduce the
+                                  examples. With `poses` or `width` they share one anyway */
 } pelt_wpsd_options;
 
 /* The corrective "eigen". */
 typedef struct pelt_eigen_options {
-    uint32_t per_joint;  /* displacements of every joint, and as many changes of normals, 1 to 64; 0: 5 */
-    uint32_t per_vertex; /* most displacements of any vertex, half of them for its normal unless plain_normals, 1 to 64;
+    uint32_t per_joint;  /* displacements per joint, and as many changes of normals, 1 to 64; 0: 5 */
+    uint32_t per_vertex; /* maximum displacements per vertex, half of them for its normal unless plain_normals, 1 to 64;
                             0: no limit */
-    int sweeps_only;     /* 1: learn from examples that move one joint alone, as the paper does */
-    double threshold;    /* a point is in a joint's support when it is displaced by more than this part of the most that
-                            the joint displaces any point, 0.001 to 0.5; 0: of positions 0.04, as in the paper, or
-                            less where left-out examples gain by it; of normals 0.04 */
-    double fade;         /* below it supports fade out, over this part of the threshold, up to 0.95; 0: 0.5, negative:
-                            they end at the threshold */
-    double width;        /* r0 of exp(-r / r0), radians, 0.001 to 1000; 0: what predicts left-out examples best */
+    int sweeps_only;     /* 1: learn only from examples that move a single joint, as in the paper */
+    double threshold;    /* a point is in a joint's support if it is displaced by more than this fraction of the most
+                            that the joint displaces any point, 0.001 to 0.5; 0: 0.04 for positions, as in the paper, or
+                            less if that improves held-out examples; 0.04 for normals */
+    double fade;         /* below the threshold supports fade out, over this fraction of it, up to 0.95; 0: 0.5,
+                            negative: they end at the threshold */
+    double width;        /* r0 of exp(-r / r0), radians, 0.001 to 1000; 0: what predicts held-out examples best */
     pelt_preset preset;
 } pelt_eigen_options;
 
 /* The corrective "kernel". */
 typedef struct pelt_kernel_options {
-    uint32_t per_vertex; /* mean displacements of a vertex, and as many changes of its normal, 1 to 64; 0: 10 */
+    uint32_t per_vertex; /* mean displacements per vertex, and as many changes of its normal, 1 to 64; 0: 10 */
     pelt_family family;
 } pelt_kernel_options;
 
-/* What to fit, and how. All zero is a plain blend with the character's own weights. An option that the chosen blend and
-   corrective do not use must be left zero: setting it is an error, which says who uses it. */
+/* What to fit, and how. All zero is a plain blend with the character's own weights. Options that the chosen blend and
+   corrective do not use must be left zero: setting one is an error, which says what uses it. */
 typedef struct pelt_fit_options {
     pelt_method method;
     pelt_blend blend;                /* instead of the method's */
     pelt_corrective_kind corrective; /* instead of the method's */
-    uint32_t influences;             /* most joints per vertex, 1 to 64; 0: as many as there are (file), 4 (others) */
+    uint32_t influences;             /* maximum joints per vertex, 1 to 64; 0: all (file), 4 (others) */
     pelt_fitted_options fitted;
     pelt_convex_options convex;
     pelt_joints_options joints;
@@ -548,27 +549,27 @@ typedef struct pelt_fit_options {
     pelt_wpsd_options wpsd;
     pelt_eigen_options eigen;
     pelt_kernel_options kernel;
-    double holdout;   /* share of the examples that a second fit does not see, for the report: up to 0.9; 0: 0.2,
+    double holdout;   /* fraction of the examples held out of a second fit, for the report: up to 0.9; 0: 0.2,
                          negative: none */
     uint32_t threads; /* 0: as many as the machine has. The bytes are the same for any number */
     pelt_progress progress;
 } pelt_fit_options;
 
 /* Fills in blend, corrective, and the method that they amount to (a psd with another corrective is not called psd), and
-   checks every number, every choice, and that nothing is set that is not used. pelt_fit does it too. */
+   checks every number, every choice, and that no unused option is set. pelt_fit calls it too. */
 PELT_API pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error);
 
-/* Sets an option by the name of its field and a text, as people write them, after method, blend and corrective have been
-   set: ("method", "kernel"), ("per_vertex", "20"), ("rbf", "gaussian"), ("plain_normals", "1"). "0" stands for none also
-   where a field of 0 is the default (smooth, ridge, normal_scale, fade). Lists are set in the struct. */
+/* Sets an option by the name of its field and a text, as people write them, after method, blend and corrective have
+   been set: ("method", "kernel"), ("per_vertex", "20"), ("rbf", "gaussian"), ("plain_normals", "1"). "0" stands for
+   none also where a field of 0 is the default (smooth, ridge, normal_scale, fade). Lists are set in the struct. */
 PELT_API pelt_result pelt_fit_options_set(pelt_fit_options *options, const char *name, const char *text,
                                           pelt_error *error);
 
-/* 1 when the blend or the corrective uses the option of this name, such as "per_vertex". */
+/* 1 if the blend or the corrective uses the option of this name, such as "per_vertex". */
 PELT_API int pelt_option_used(const char *option, pelt_blend blend, pelt_corrective_kind corrective);
 
-/* The range of a number, for programs that ask people for one; 0 is the default besides. Returns 0 when no option that a
-   method may use has this name. Lists and choices have the range 0 to 0, or to the last choice. */
+/* The range of a numeric option, for user interfaces; 0, the default, is always allowed. Returns 0 if no option of a
+   method has this name. Lists and choices have the range 0 to 0, or to the last choice. */
 PELT_API int pelt_option_range(const char *option, double *low, double *high);
 
 /* A file in memory, a skin or key points. `bytes` are aligned for pelt_open and pelt_keys_open. */
@@ -582,13 +583,13 @@ PELT_API void pelt_bytes_free(pelt_bytes *bytes); /* NULL is fine */
 /* Writes them to a file, which appears whole or not at all. */
 PELT_API pelt_result pelt_bytes_write(const pelt_bytes *bytes, const char *path, pelt_error *error);
 
-/* Chooses a fraction of the examples to hold out: whole stretches where frames follow one another in time, single ones
-   where they do not; never a clip's first frame. Both lists are owned by the bundle. */
+/* Chooses a fraction of the examples to hold out: runs of frames where they are consecutive in time, single frames
+   where they are not; never a clip's first frame. The bundle owns both lists. */
 PELT_API pelt_result pelt_hold_out(pelt_bundle *bundle, pelt_examples all, double fraction, pelt_examples *kept,
                                    pelt_examples *held, pelt_error *error);
 
 /* Reads a skin file, or the skin in a glTF file (`pelt export --embed`), and checks it with pelt_open. Free the bytes
-   with pelt_bytes_free when the skin is not used any more. */
+   with pelt_bytes_free when the skin is no longer used. */
 PELT_API pelt_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_error *error);
 
 /* -- Measuring ---------------------------------------------------------------------------------------------------- */
@@ -600,24 +601,24 @@ typedef struct pelt_measure {
     double max;          /* largest |error| */
     double rms_fraction; /* of the rest bounding-box diagonal */
     double max_fraction;
-    double rel_err;        /* ||model - truth|| / ||blend with the file's weights - truth||; 0 where that is exact to a
-                         millionth of the diagonal, or where the character has no weights: then rms is all there is
-                         to say */
+    double rel_err;        /* ||model - truth|| / ||blend with the file's weights - truth||; 0 if that blend is exact to
+                         a millionth of the diagonal, or if the character has no weights: then only rms is
+                         meaningful */
     double blend_fraction; /* rms of that blend, of the diagonal; 0: no weights */
     double roughness; /* ||L(model - truth)|| / ||L(blend with the file's weights - truth)||, L the uniform Laplacian of
                          the mesh: a point's error minus the mean over its neighbours. Vertices with the same rest
                          position are one point, with the mean of their errors. 1 is as rough as the blend, less is
-                         smoother; 0 as for rel_err. It depends on the resolution of the mesh, which these two say: */
+                         smoother; 0 as for rel_err. It depends on the resolution of the mesh, given by: */
     uint32_t point_count;
     double mean_edge;          /* mean length, at rest, of the edges between points; 0: there are none */
     double normal_rms_degrees; /* angles between normals of the skin and the true ones: the clip's own, or those
-                                  of the true positions, smooth and hard where the character's are. Over those
-                                  that are known; 0: none is */
+                                  of the true positions, smooth and hard where the character's are. Over known
+                                  normals; 0: none is known */
     double normal_max_degrees;
     double jump;     /* jump_max relative to the same of the blend with the file's weights: above 1 the skin pops more;
                         0 as for rel_err */
-    double jump_max; /* largest |change of a point's error| from a frame to the next. NAN, as is jump, where no frames
-                        follow one another: frames apart, clips that are lists of poses */
+    double jump_max; /* largest |change of a point's error| from one frame to the next. NAN, like jump, if no frames are
+                        consecutive: sparse frames, clips that are lists of poses */
     uint32_t worst_frame, worst_vertex; /* where max is; the frame is an index into the examples */
     uint32_t jump_frame, jump_vertex;   /* where jump_max is: from the frame before to this one */
     float *frame_rms;                   /* [frame_count] */
@@ -632,46 +633,46 @@ PELT_API pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_b
                                              uint32_t threads, pelt_error *error);
 PELT_API void pelt_measure_free(pelt_measure *measure);
 
-/* Whether rel_err, roughness and jump have something to be relative to. */
+/* Whether rel_err, roughness and jump are meaningful. */
 PELT_API int pelt_measure_is_relative(const pelt_measure *measure);
 
 /* -- The report ----------------------------------------------------------------------------------------------------
 
-   What a fit found out, for programs; the skin carries the same as JSON text (pelt_skin.about). */
+   What a fit found, for programs; the skin contains the same as JSON text (pelt_skin.about). */
 
 #define PELT_REST_EXAMPLE UINT32_MAX /* in place of an example's number: the rest pose */
 
-/* The condition of the matrix that a corrective inverted, or of the worst one where there are several. */
+/* The condition number of the matrix that a corrective inverted, or of the worst one if there are several. */
 typedef struct pelt_condition {
     double value;        /* largest over smallest eigenvalue, may be infinite; 0: nothing was inverted */
-    double median;       /* over the vertices, where each has a matrix of its own; otherwise 0 */
+    double median;       /* over the vertices, if each has its own matrix; otherwise 0 */
     const char *where;   /* "vertex 12", the name of a joint; NULL: there is one matrix */
     uint32_t closest[2]; /* the two closest examples in it: indices into the examples, or PELT_REST_EXAMPLE */
     double distance;     /* between them, as the method measures it: radians, joints weighted by what they move;
-                            INFINITY when there are no two */
+                            INFINITY if there are not two */
 } pelt_condition;
 
-/* What the fit of driven joints found; round_count 0: the blend was not fitted so. */
+/* What the fit of driven joints found; round_count 0: another blend. */
 typedef struct pelt_blend_figures {
     uint32_t candidate_count, driven_count; /* joints that vertices chose from, and how many of them are driven */
     uint32_t round_count;
     const double *round_rms; /* [round_count] error after each round of weights and rest positions, of the diagonal */
-    double largest_weight;   /* by size */
-    double ridge;            /* what a squared weight cost */
+    double largest_weight;   /* in magnitude */
+    double ridge;            /* penalty on squared weights */
     uint32_t deficient_count;
-    const uint32_t *deficient; /* vertices whose joints move too much alike to tell their weights apart */
+    const uint32_t *deficient; /* vertices whose joints move too similarly to separate their weights */
     uint32_t rest_deficient_count;
-    const uint32_t *rest_deficient; /* vertices whose rest position the examples do not show in all directions */
-    double missed;   /* weights fitted for a corrective: what a regression on the pose misses of examples that were left
-                        out, over what it misses with the file's weights; 0: not fitted so */
+    const uint32_t *rest_deficient; /* vertices whose rest position the examples do not determine in all directions */
+    double missed;   /* weights fitted for a corrective: error of a regression on the pose on held-out examples, over
+                        that with the file's weights; 0: not fitted this way */
     double pull;     /* how strongly they were pulled; 0: the file's weights stay */
-    double held_out; /* error of the corrective itself on examples held out, over that with the file's weights; 0: not
+    double held_out; /* error of the corrective itself on held-out examples, over that with the file's weights; 0: not
                         tried */
 } pelt_blend_figures;
 
 /* What psd and wpsd found. */
 typedef struct pelt_pose_figures {
-    uint32_t poses;        /* that are interpolated; wpsd with few: per vertex; 0: another method */
+    uint32_t poses;        /* interpolated poses; wpsd with few: per vertex; 0: another method */
     double width;          /* of the function of the pose distance */
     double growth;         /* psd: by how much rounding grows; 0: not told */
     double not_told_apart; /* wpsd with all poses: the largest difference of displacements that no source of movement
@@ -683,22 +684,22 @@ typedef struct pelt_pose_figures {
         drivers; /* wpsd: how many things drive a vertex, 1 / sum of the squares of their weights, the mean; 0: not told */
 } pelt_pose_figures;
 
-/* What EigenSkin says of itself, joint by joint. A name is that of a mover: joints that the examples always turn
-   together, "spine0+spine1", or a control. */
+/* What EigenSkin found, joint by joint. A name is that of a mover: joints that the examples always rotate together,
+   "spine0+spine1", or a control. */
 typedef struct pelt_eigen_joint_figures {
     const char *name;
-    uint32_t examples, support; /* examples that move it alone, points that they displace */
-    uint32_t kept, rank;        /* eigendisplacements; those that there are */
-    const double *singular;     /* [rank] singular values, falling */
+    uint32_t examples, support; /* examples that move only it, points that they displace */
+    uint32_t kept, rank;        /* eigendisplacements kept, and in total */
+    const double *singular;     /* [rank] singular values, descending */
 } pelt_eigen_joint_figures;
 
 typedef struct pelt_eigen_pair_figures {
-    const char *name, *above; /* two that move together; the same for one that no example moves alone */
+    const char *name, *above; /* two that move together; equal for one that no example moves alone */
     uint32_t support, kept;
 } pelt_eigen_pair_figures;
 
 typedef struct pelt_eigen_field_figures {
-    double threshold; /* of supports, a part of the largest displacement */
+    double threshold; /* of supports, a fraction of the largest displacement */
     double width;     /* r0 of exp(-r / r0), in radians */
     uint32_t joint_count;
     const pelt_eigen_joint_figures *joints;
@@ -706,125 +707,123 @@ typedef struct pelt_eigen_field_figures {
     const pelt_eigen_pair_figures *pairs;
 } pelt_eigen_field_figures;
 
-/* What the paper's graphics card had: 4-tuples of floats for a vertex, and constant registers. */
+/* What the paper's graphics card had: 4-tuples of floats per vertex, and constant registers. */
 enum { PELT_TUPLES_2002 = 16, PELT_CONSTANTS_2002 = 96 };
 
 typedef struct pelt_eigen_figures {
-    pelt_eigen_field_figures positions, normals; /* of plain normals joint_count is 0 */
+    pelt_eigen_field_figures positions, normals; /* for plain normals joint_count is 0 */
 
-    /* With this threshold and width, what is missed of the displacements of examples that are left out, RMS over RMS: of
-       those that lie between others of their joint, at the ends of its range, and that move several joints; negative:
-       there are none. */
+    /* With this threshold and width, the error of displacements in held-out examples, RMS over RMS: for those between
+       others of their joint, at the ends of its range, and that move several joints; negative: there are none. */
     double missed_between, missed_beyond, missed_several;
 
     /* Memory as the paper counts it (section 2.5). */
-    uint32_t most_displacements, most_turns; /* of a vertex: n_j |J_i|, for its position and its normal */
+    uint32_t most_displacements, most_turns; /* per vertex: n_j |J_i|, for its position and its normal */
     double mean_displacements, mean_turns;
-    uint32_t tuples; /* of a vertex, four floats each: position, normal, colour, bone weights, texture coordinates, and
-                           the most displacements and turns */
-    uint32_t constants; /* registers of a frame: 4 for the projection, 3 for each joint that carries skin, and one for
-                           every four coordinates */
+    uint32_t tuples; /* per vertex, four floats each: position, normal, colour, bone weights, texture coordinates, and
+                           the maximum displacements and turns */
+    uint32_t constants; /* registers per frame: 4 for the projection, 3 per joint with skin, and one for every four
+                           coordinates */
 } pelt_eigen_figures;
 
-/* What kernel says of itself: the settings that cross-validation chose. */
+/* What kernel found: the settings that cross-validation chose. */
 typedef struct pelt_kernel_figures {
     pelt_family family;
-    const char *form;          /* of kernels of neighbourhoods, which the family "arc" chooses from; NULL */
+    const char *form;          /* of neighbourhood kernels, which the family "arc" chooses from; or NULL */
     double width, range, pair; /* of kernels */
-    double lambda;             /* the ridge; of features a part of the mean of their squares */
+    double lambda;             /* the ridge; for features a fraction of their mean square */
     uint32_t features, steps;  /* of each neighbourhood, and of learning them */
-    double validation_error;   /* left of the displacements in examples left out */
+    double validation_error;   /* remaining fraction of the displacements in held-out examples */
     uint32_t joints, clusters;
 } pelt_kernel_figures;
 
 typedef struct pelt_fit_report {
-    pelt_fit_options options;    /* as resolved: method, blend, corrective; lists in it are still the caller's */
-    int has_corrective;          /* 0: none was asked for, or there was nothing to correct */
+    pelt_fit_options options;    /* as resolved: method, blend, corrective; the caller still owns its lists */
+    int has_corrective;          /* 0: none was requested, or there was nothing to correct */
     double seconds, cpu_seconds; /* of the fit to all examples, without measuring */
-    pelt_findings findings;      /* what the fit wants to say to people */
+    pelt_findings findings;      /* notes and warnings for people */
     pelt_blend_figures blend_fit;
 
-    /* The corrective; zero where there is none, or nothing to correct. */
+    /* The corrective; zero if there is none, or nothing to correct. */
     pelt_condition condition;
     uint64_t damped;        /* (example, point) pairs whose blend is nearly singular, so that its inverse was damped */
     uint32_t damped_points; /* points of these pairs */
-    double bound;           /* no pose displaces a vertex further than this */
-    double storage_error;   /* largest error that 16-bit storage makes at the examples; 0 when it is not used */
+    double bound;           /* no pose displaces a vertex farther than this */
+    double storage_error;   /* largest error of 16-bit storage at the examples; 0 if not used */
     pelt_pose_figures poses;
     const pelt_eigen_figures *eigen;   /* NULL: another method */
     const pelt_kernel_figures *kernel; /* NULL: another method */
 
-    pelt_examples kept, held; /* what the second fit has seen, and has not; empty when nothing was held out */
+    pelt_examples kept, held; /* examples seen by the second fit, and held out; empty if nothing was held out */
     pelt_measure *train;      /* error of the skin on the examples it was fitted to */
     pelt_measure *holdout;    /* error of a fit to `kept` on `held`: what to expect in new poses. NULL: none */
     struct pelt_arena *arena; /* owns all of it */
 } pelt_fit_report;
 
-/* Frees what is in a report, not the struct itself. NULL is fine. */
+/* Frees the contents of a report, not the struct itself. NULL is fine. */
 PELT_API void pelt_fit_report_free(pelt_fit_report *report);
 
 /* Fits a skin to examples. Free the bytes with pelt_bytes_free. All examples need true positions, unless the blend is
-   taken as it is (file, distance) without a corrective and no report is wanted; such a blend needs no examples at all,
-   and a report on none has no measures. `options` may be NULL: the defaults. `report` may be NULL: then nothing is
-   measured and nothing held out, which saves most of the second half of the time; otherwise it is filled in when the
-   fit succeeds, and to be freed with pelt_fit_report_free. It can take seconds to minutes: options->progress is told,
-   and can stop it. */
+   not fitted (file, distance), there is no corrective and no report is requested; such a blend needs no examples at
+   all, and its report without examples has no measures. `options` may be NULL: the defaults. `report` may be NULL: then
+   nothing is measured or held out, which saves most of the second half of the time; otherwise it is filled in if the
+   fit succeeds; free it with pelt_fit_report_free. It can take seconds to minutes: options->progress is called, and can
+   stop it. */
 PELT_API pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
                               pelt_fit_report *report, pelt_error *error);
 
-/* Refits the weights of a skin so that none is negative, on the joints that each vertex has, with its rest positions.
- */
+/* Refits the weights of a skin so that none is negative, keeping its rest positions and the joints of each vertex. */
 PELT_API pelt_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples,
                                      uint32_t threads, pelt_error *error);
 
 /* -- Playing a skin on the clips of a bundle ---------------------------------------------------------------------- */
 
-/* A skin made ready for the poses of a bundle: its joints are found in the bundle's skeleton by name. One per thread.
- */
+/* A skin prepared for the poses of a bundle: its joints are matched to the bundle's skeleton by name. One per thread.
+   */
 typedef struct pelt_player pelt_player;
 PELT_API pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error);
 PELT_API void pelt_player_free(pelt_player *player);
 
-/* Poses the skin as a frame has it: scratch memory for pelt_deform or a graphics device, until the next call. A frame
-   beyond the last is the last; NULL, and a clip of another bundle, are the rest pose. */
+/* Poses the skin as in a frame: returns scratch memory for pelt_deform or a graphics device, valid until the next call.
+   A frame beyond the last is the last; NULL, or a clip of another bundle, is the rest pose. */
 PELT_API const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_t frame);
 
-/* The same of a pose that is no clip's: a transform for each joint of the bundle, and a value for each of its controls.
-   NULL, of either: at rest. */
+/* The same for a free pose: a transform per joint of the bundle, and a value per control. Either may be NULL: at rest.
+   */
 PELT_API const void *pelt_player_pose_of(pelt_player *player, const pelt_transform *locals, const float *controls);
 
-/* Runs the skin in the pose of a frame; positions [vertex_count][3] (and normals, may be NULL) in the mesh's order. */
+/* Runs the skin in the pose of a frame; positions [vertex_count][3] (and normals, may be NULL) in mesh order. */
 PELT_API void pelt_player_frame(pelt_player *player, const pelt_clip *clip, uint32_t frame, float *positions,
                                 float *normals);
 
 /* -- Looking into a fit ------------------------------------------------------------------------------------------- */
 
-/* How many eigendisplacements of a joint are shown, and for how many of them, from 0 on, the error is told. */
+/* How many eigendisplacements of a joint are given, and the number of counts, from 0 on, with an error. */
 enum { PELT_STUDY_SHAPES = 4, PELT_STUDY_COUNTS = 6 };
 
-/* What EigenSkin finds at one joint, or at several that the examples always turn together, as in the figures of its
+/* What EigenSkin finds at one joint, or at several that the examples always rotate together, as in the figures of its
    paper: the support (figure 3), eigendisplacements (figure 5) and the error against their number (figure 7). */
 typedef struct pelt_joint_study {
-    const char *name;       /* "c_spine0+c_spine1" when there are several */
-    uint32_t example_count; /* examples that move it alone */
+    const char *name;       /* "c_spine0+c_spine1" if there are several */
+    uint32_t example_count; /* examples that move only it */
     uint32_t support_count; /* points that they displace by more than 4% of the most; a seam is one point */
     uint32_t shape_count;   /* eigendisplacements below: as many as there are, at most PELT_STUDY_SHAPES */
     const float *support;   /* [vertex_count] the largest displacement relative to the most of any vertex, 0 to 1;
                                0 outside the support */
-    double singular[PELT_STUDY_SHAPES];     /* [shape_count] singular values, falling: lengths in scene units */
-    const float *shapes[PELT_STUDY_SHAPES]; /* [shape_count] -> [vertex_count][3] eigendisplacements: over the points
-                                               of the support each is a vector of length 1 */
-    double errors[PELT_STUDY_COUNTS]; /* what 0, 1, ... eigendisplacements leave of all displacements in the joint's
-                                         examples: sqrt(sum of squares), relative to none of them */
+    double singular[PELT_STUDY_SHAPES];     /* [shape_count] singular values, descending: lengths in scene units */
+    const float *shapes[PELT_STUDY_SHAPES]; /* [shape_count] -> [vertex_count][3] eigendisplacements: each has unit
+                                               length over the points of the support */
+    double errors[PELT_STUDY_COUNTS];       /* the remainder of all displacements in the joint's examples with 0, 1, ...
+                                         eigendisplacements: sqrt(sum of squares), relative to that with 0 */
 } pelt_joint_study;
 
 typedef struct pelt_eigen_study {
     size_t joint_count;
-    const pelt_joint_study *joints; /* [joint_count] those with the largest singular values first */
+    const pelt_joint_study *joints; /* [joint_count] largest singular values first */
     struct pelt_arena *arena;       /* owns all of it */
 } pelt_eigen_study;
 
-/* Looks at the joints of the examples as EigenSkin would with these options; at most `most` of them, 0: all. The study
+/* Analyses the joints of the examples as EigenSkin would with these options; at most `most` of them, 0: all. The study
    outlives bundle and examples. Free with pelt_eigen_study_free. */
 PELT_API pelt_eigen_study *pelt_study_joints(pelt_bundle *bundle, pelt_examples examples,
                                              const pelt_fit_options *options, size_t most, pelt_error *error);

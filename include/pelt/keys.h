@@ -1,14 +1,15 @@
 /* keys.h: run key points and the soft cache (Meyer & Anderson 2007).
 
    A calculation gives values at many points (a slow face rig: positions; a lighting gather: colours). pelt has learned
-   (`pelt keys train`, keys_fit.h) a subspace that its results lie in, and a few *key points* that tell where in it:
+   (`pelt keys train`, keys_fit.h) a subspace of its results, and a few *key points* that determine the coordinates in
+   it:
 
        b = W (values at the keys - their mean),        all points = mean + A b
 
-   so that only the keys need be computed. What A b says of the keys themselves is compared with their true values: this
-   *misfit* tells when not to trust the result. A few *witnesses*, other points each frame, are computed and compared as
-   well, since what was never trained may leave the keys in peace. The *soft cache* computes points where either says
-   so, and blends, so that nothing pops.
+   so that only the keys need to be computed. A b at the keys themselves is compared with their true values: this
+   *misfit* tells when not to trust the result. A few *witnesses*, different points each frame, are computed and
+   compared too, since something never trained may not affect the keys. The *soft cache* computes points where either
+   disagrees, and blends, so that nothing pops.
 
    In a dozen lines:
 
@@ -16,7 +17,7 @@
        if (pelt_keys_open(bytes, size, &keys) != PELT_OK) ...
        void *scratch = aligned_alloc(64, pelt_keys_scratch_size(&keys, 1));
 
-       my_rig(controls, keys.key_points, keys.key_count, key_values);        // your slow calculation, at few points
+       my_rig(controls, keys.key_points, keys.key_count, key_values);        // your slow calculation, at a few points
        pelt_misfit misfit;
        pelt_keys_solve(&keys, key_values, 1, scratch, &misfit);
        pelt_keys_fill(&keys, scratch, 1, pelt_keys_all_blocks(&keys), points);   // point p at points + 3 * p
@@ -29,11 +30,11 @@
        pelt_soft_cache_init(&cache, &keys, NULL, engine, memory);
        pelt_soft_cache_next(&cache, controls, points, NULL);                      // every frame
 
-   Memory. As in pelt.h all of it is the caller's: the bytes of the file, which must outlive the pelt_keys, scratch,
+   Memory. As in pelt.h the caller owns all of it: the bytes of the file, which must outlive the pelt_keys, scratch,
    values. Threads. A pelt_keys is read-only and can be shared; a scratch is written by pelt_keys_solve and only read by
    pelt_keys_fill, so that threads may fill different ranges of blocks at once; a soft cache belongs to one thread at a
-   time. Numbers. Values are floats in whatever unit the calculation has; misfits are in the same unit, and e is a
-   misfit in units of what training found to be tolerable. C99, no dependency, no allocation, no global state. */
+   time. Numbers. Values are floats in the unit of the calculation; misfits are in the same unit, and e is a misfit
+   relative to the tolerance found in training. C99, no dependency, no allocation, no global state. */
 
 #ifndef PELT_KEYS_H
 #define PELT_KEYS_H
@@ -44,25 +45,25 @@
 extern "C" {
 #endif
 
-enum { PELT_POINT_REGIONS = 4 }; /* most regions that a point belongs to */
+enum { PELT_POINT_REGIONS = 4 }; /* maximum regions of a point */
 
-/* How far a misfit may go in a region, in units of the values, so that e = 1 there; both are greater than 0. Training
-   chose them so that the error of the points stays within what was asked for. */
+/* The misfit in a region, in units of the values, at which e = 1; both are greater than 0. Training chose them so that
+   the error of the points stays within the requested bound. */
 typedef struct pelt_misfit_bound {
-    float rms, largest; /* root mean square over the keys of the region, and of one key */
+    float rms, largest; /* RMS over the keys of the region, and of one key */
 } pelt_misfit_bound;
 
 #define PELT_WITNESS_WEIGHT 1.5f
 
-/* Points that testify beside the keys: in every frame the next few of a list, a third of it where a control is out of its
-   range, all of it where a shot begins. */
+/* Points checked besides the keys: in every frame the next few of a list, a third of it if a control is out of its
+   range, all of it at the start of a shot. */
 typedef struct pelt_witness_rule {
-    float bound; /* distance of reconstruction and truth at which e = 1 where a point is computed, in units of the
-                            values; > 0. Of a witness it counts PELT_WITNESS_WEIGHT times */
-    uint32_t each_frame; /* witnesses looked at in an ordinary frame; at least 1, at most witness_count */
+    float bound; /* distance between reconstruction and truth at which e = 1 for a computed point, in units of the
+                            values; > 0. For a witness it counts PELT_WITNESS_WEIGHT times */
+    uint32_t each_frame; /* witnesses checked in an ordinary frame; at least 1, at most witness_count */
 } pelt_witness_rule;
 
-/* Where a control was in the training frames, and a little to either side. */
+/* The range of a control in the training frames, with a small margin. */
 typedef struct pelt_control_range {
     float low, high; /* low <= high */
 } pelt_control_range;
@@ -74,25 +75,25 @@ typedef struct pelt_keys_error {
 } pelt_keys_error;
 
 /* An opened .keys file: counts, and pointers into the bytes given to pelt_keys_open. A plain value with nothing to
-   free; read-only, except `isa`. docs/keys-format.md says more of each array. */
+   free; read-only, except `isa`. docs/keys-format.md describes each array. */
 typedef struct pelt_keys {
     uint32_t point_count;        /* at least 1 */
     uint32_t component_count;    /* values per point, 1 to 64: 3 for positions or colours */
-    uint32_t key_count;          /* points that are computed every frame; at least 1 */
+    uint32_t key_count;          /* points computed every frame; at least 1 */
     uint32_t basis_count;        /* vectors of A */
-    uint32_t region_count;       /* parts that the soft cache judges apart; at least 1 */
-    uint32_t engine_point_count; /* points that the engine computes: all, or, where keys on one mesh drive another
-                                    (cross point multiplication), the first so many */
-    uint32_t shared;             /* 1: all components have one basis, as if each were a frame of its own (colours) */
+    uint32_t region_count;       /* parts that the soft cache judges separately; at least 1 */
+    uint32_t engine_point_count; /* points that the engine computes: all, or, if keys on one mesh drive another (cross
+                                    point multiplication), only the first */
+    uint32_t shared;             /* 1: all components share one basis, as if each were a separate frame (colours) */
     uint32_t half;               /* 1: the basis is stored as half floats */
     float diagonal;              /* size of the character; errors are given as fractions of it */
-    uint32_t frame_count;        /* frames that it was trained on */
+    uint32_t frame_count;        /* training frames */
 
-    uint32_t row_count; /* values of a frame that have rows of their own in A: points, times components unless shared */
-    uint32_t key_row_count; /* the same of the keys */
+    uint32_t row_count;     /* rows of A: points, times components unless shared */
+    uint32_t key_row_count; /* the same for the keys */
     uint32_t block_count;   /* blocks of 16 rows */
 
-    const uint32_t *key_points;            /* [key_count], increasing order is not promised */
+    const uint32_t *key_points;            /* [key_count], not necessarily increasing */
     const float *mean;                     /* [block_count][16] */
     const float *key_mean;                 /* [key_row_count] */
     const void *basis;                     /* [block_count][basis_count][16] float or half */
@@ -117,16 +118,16 @@ typedef struct pelt_keys {
 } pelt_keys;
 
 /* Checks a .keys file in memory and fills in *keys, as pelt_open does for skins: everything is checked here, `bytes` is
-   aligned to 64 and stays where it is. The results are those of pelt_open. */
+   aligned to 64 and must not move. The results are those of pelt_open. */
 PELT_API pelt_result pelt_keys_open(const void *bytes, size_t size, pelt_keys *keys);
 
-/* Bytes of scratch for a batch of frames, a multiple of 64. Align it to 64; what is in it before does not matter.
-   SIZE_MAX when that is more than the machine has addresses for. */
+/* Bytes of scratch for a batch of frames, a multiple of 64. Align it to 64; its initial content does not matter.
+   SIZE_MAX if that exceeds the address space. */
 PELT_API size_t pelt_keys_scratch_size(const pelt_keys *keys, uint32_t frame_count);
 
-/* How badly the subspace explains the keys of a frame. Infinite where a key value is not finite. */
+/* How badly the subspace explains the keys of a frame. Infinite if a key value is not finite. */
 typedef struct pelt_misfit {
-    float rms;     /* root mean square over the keys of the length of the misfit */
+    float rms;     /* RMS length over the keys */
     float largest; /* of one key */
     float e;       /* the worst region's max(rms / bound, largest / bound): trusted up to 1 */
 } pelt_misfit;
@@ -137,7 +138,7 @@ typedef struct pelt_misfit {
 PELT_API void pelt_keys_solve(const pelt_keys *keys, const float *key_values, uint32_t frame_count, void *scratch,
                               pelt_misfit *misfits);
 
-/* After pelt_keys_solve of one frame with misfits: e of each region [region_count], 0 where a region has no keys. Of a
+/* After pelt_keys_solve of one frame with misfits: e of each region [region_count], 0 if a region has no keys. For a
    batch it is that of the last frame. */
 PELT_API void pelt_keys_region_misfits(const pelt_keys *keys, const void *scratch, float *e);
 
@@ -147,58 +148,57 @@ static inline pelt_range pelt_keys_all_blocks(const pelt_keys *keys) {
 }
 
 /* After pelt_keys_solve: values of all points [frame_count][point_count][component_count], for a range of blocks of 16
-   rows (split it over threads); what lies beyond the last block is left out. frame_count is that of the solve. Frames
-   of a batch share the reading of A, which is most of the cost: eight at once cost far less than eight alone. */
+   rows (split it over threads); blocks beyond the last are ignored. frame_count is that of the solve. Frames of a batch
+   share the reading of A, which is most of the cost: eight at once cost far less than eight separately. */
 PELT_API void pelt_keys_fill(const pelt_keys *keys, const void *scratch, uint32_t frame_count, pelt_range blocks,
                              float *values);
 
 /* -- The soft cache ------------------------------------------------------------------------------------------------ */
 
 /* The slow calculation: values [count][component_count] at some points, for a frame's controls [control_count]. Points
-   are below engine_point_count and in no promised order; it is called several times a frame, and again for the controls
-   of the frame before, so that it must depend on nothing but these. Returns 0, or non-zero when it failed. */
+   are below engine_point_count and in no particular order; it is called several times per frame, and again for the
+   controls of the previous frame, so it must depend on nothing but these. Returns 0, or non-zero on failure. */
 typedef int (*pelt_evaluate)(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values);
 
 typedef struct pelt_engine_call {
     pelt_evaluate evaluate;
-    void *user;             /* passed on to it */
-    uint32_t control_count; /* numbers that say what a frame is; may be 0 */
+    void *user;             /* passed to it */
+    uint32_t control_count; /* numbers that define a frame; may be 0 */
 } pelt_engine_call;
 
 /* What became of a frame. */
 typedef enum pelt_soft_cache_verdict {
     PELT_CACHE_HIT,   /* keys alone */
     PELT_CACHE_PART,  /* some regions were computed */
-    PELT_CACHE_BLEND, /* all was computed, and blended with the reconstruction */
-    PELT_CACHE_MISS,  /* all was computed and used as it is */
-    PELT_CACHE_DOUBT, /* not to be trusted, but nothing can compute all points (cross point multiplication): the keys
-                         alone */
+    PELT_CACHE_BLEND, /* everything was computed, and blended with the reconstruction */
+    PELT_CACHE_MISS,  /* everything was computed and used directly */
+    PELT_CACHE_DOUBT, /* not trusted, but nothing can compute all points (cross point multiplication): keys alone */
     PELT_CACHE_VERDICTS
 } pelt_soft_cache_verdict;
 
 /* All zeros are good defaults. */
 typedef struct pelt_soft_cache_options {
     float e_min, e_max; /* trusted up to e_min, not at all from e_max; 0: 1 and 1.5, in units of the bounds */
-    float step;         /* most that the distance to the truth of any point may change from frame to frame by switching
-                           between reconstruction and computation, as a fraction of the diagonal; 0: blend by e alone */
-    int whole;          /* 1: one decision for all points, also where the file has regions */
-    int new_each_frame; /* 1: frames do not follow one another in time */
-    int no_witnesses;   /* 1: the keys alone testify, also where the file has witnesses */
+    float step;         /* limit on how much switching between reconstruction and computation may change the distance of
+                           any point to the truth per frame, as a fraction of the diagonal; 0: blend by e alone */
+    int whole;          /* 1: one decision for all points, even if the file has regions */
+    int new_each_frame; /* 1: frames are not consecutive in time */
+    int no_witnesses;   /* 1: use the keys alone, even if the file has witnesses */
     int absolute;       /* 1: e is the paper's: the RMS misfit of all keys in units of the values; one decision, and no
-                           witnesses. e_min and e_max are 0.1 and 0.15 then, where they are 0 */
+                           witnesses. e_min and e_max then default to 0.1 and 0.15 */
 } pelt_soft_cache_options;
 
 /* What pelt_soft_cache_next did. */
 typedef struct pelt_soft_cache_frame_info {
     pelt_soft_cache_verdict verdict;
     pelt_misfit misfit; /* of the whole frame, at the keys */
-    float e;            /* of the worst region, with what witnesses and the points computed said */
+    float e;            /* of the worst region, including witnesses and computed points */
     uint32_t evaluated; /* points computed, keys and witnesses included */
     uint32_t witnesses; /* of these, witnesses */
     uint32_t calls;     /* of the engine */
 } pelt_soft_cache_frame_info;
 
-/* The soft cache of one character: its state lives in memory that the caller gives and keeps; there is nothing to free.
+/* The soft cache of one character: its state is in memory that the caller provides and owns; there is nothing to free.
    The counts may be read at any time, and set to 0. */
 typedef struct pelt_soft_cache {
     const pelt_keys *keys;           /* must outlive the cache */
@@ -207,34 +207,33 @@ typedef struct pelt_soft_cache {
     uint64_t hits, parts, blends, misses, doubts; /* frames, by verdict */
     uint64_t evaluated, witnesses, calls;         /* points computed in all, of these witnesses; calls of the engine */
     void *private_memory;
-    int private_started;      /* a frame came before */
-    uint32_t private_witness; /* whose turn it is */
+    int private_started;      /* there was a previous frame */
+    uint32_t private_witness; /* the next in turn */
 } pelt_soft_cache;
 
-/* Bytes of memory for a soft cache, a multiple of 64: about five frames of values. Align it to 64. SIZE_MAX when that
-   is more than the machine has addresses for. */
+/* Bytes of memory for a soft cache, a multiple of 64: about five frames of values. Align it to 64. SIZE_MAX if that
+   exceeds the address space. */
 PELT_API size_t pelt_soft_cache_size(const pelt_keys *keys, uint32_t control_count);
 
-/* The first of the options that is out of its range, by name: "e_min" (1e-6 to 1e6), "e_max" (at least e_min), "step" (0
-   to 1); NULL: none. */
+/* The name of the first option that is out of range: "e_min" (1e-6 to 1e6), "e_max" (at least e_min), "step" (0 to 1);
+   NULL: none. */
 PELT_API const char *pelt_soft_cache_problem(const pelt_soft_cache_options *options);
 
-/* Makes a soft cache in the memory given. `options` may be NULL: the defaults. PELT_ERROR_ARGUMENT when something
-   needed is NULL or pelt_soft_cache_problem finds one, PELT_ERROR_ALIGNMENT when memory is not aligned to 64; the cache
-   must then not be used, and pelt_soft_cache_next says PELT_ERROR_ARGUMENT. */
+/* Makes a soft cache in the given memory. `options` may be NULL: the defaults. PELT_ERROR_ARGUMENT if something
+   required is NULL or pelt_soft_cache_problem finds a problem, PELT_ERROR_ALIGNMENT if memory is not aligned to 64; the
+   cache must then not be used, and pelt_soft_cache_next returns PELT_ERROR_ARGUMENT. */
 PELT_API pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys,
                                           const pelt_soft_cache_options *options, pelt_engine_call engine,
                                           void *memory);
 
-/* Says that the next frame does not follow the last one (another shot, another take): it is not blended with what was
-   there before. */
+/* Marks a cut: the next frame does not follow the last one (another shot, another take), and is not blended with it. */
 PELT_API void pelt_soft_cache_cut(pelt_soft_cache *cache);
 
-/* One frame: evaluates keys and witnesses, decides, evaluates what must be, blends. Where points are computed, how far
-   the reconstruction is from them is known: a region whose points are over the witnesses' bound is computed in the next
-   frame too, and so are its neighbours where the error reaches their border. values [point_count][component_count];
-   `info` may be NULL. PELT_ERROR_NUMBER when the engine gave something that is not finite, PELT_ERROR_DATA when it failed:
-   values are then not to be used, and the cache stays as it was. */
+/* One frame: evaluates keys and witnesses, decides, evaluates what is needed, blends. Where points are computed, the
+   error of the reconstruction is known: a region whose points exceed the witnesses' bound is computed in the next frame
+   too, and so are its neighbours if the error reaches their border. values [point_count][component_count]; `info` may
+   be NULL. PELT_ERROR_NUMBER if the engine returned something that is not finite, PELT_ERROR_DATA if it failed: the
+   values are then invalid, and the cache is unchanged. */
 PELT_API pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
                                           pelt_soft_cache_frame_info *info);
 

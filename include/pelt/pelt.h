@@ -25,22 +25,22 @@
        pelt_renumber_indices(&skin, indices, index_count, sizeof *indices);
        pelt_reorder_attribute(&skin, (pelt_stream){.data = uvs}, 8, (pelt_stream){.data = slot_uvs});
 
-   Or let pelt_deform_to write into buffers of your own, in the order of the file.
+   Or let pelt_deform_to write into your own buffers, in file order.
 
-   Memory. All of it is the caller's: the bytes of the file, which must outlive the skin; one scratch for each character
-   that is posed at a time; the output. Sizes are known after pelt_open and do not change. Sizes of scratch and output
-   are multiples of 64, as aligned_alloc wants them.
+   Memory. The caller owns all of it: the bytes of the file, which must outlive the skin; one scratch per character
+   posed at a time; the output. Sizes are known after pelt_open and do not change. Sizes of scratch and output are
+   multiples of 64, as aligned_alloc requires.
 
    Threads. A skin is read-only after pelt_open and can be shared by any number of characters and threads. pelt_pose
-   writes the scratch, so one thread calls it; pelt_deform only reads skin and scratch, so that several threads may
-   deform different ranges of blocks of one character at once. Blocks write disjoint parts of the output.
+   writes the scratch, so one thread calls it; pelt_deform only reads skin and scratch, so several threads may deform
+   different ranges of blocks of one character at once. Blocks write disjoint parts of the output.
 
-   Numbers. Positions are in the model space and the unit of length of the file that the skin was made from. Matrices
-   are row-major 3x4 (the last column is the translation), points are column vectors. Quaternions are x, y, z, w. A
-   pose with numbers that are not finite gives vertices that are of no use, and does no other harm. The same skin, pose
-   and instruction set give the same bits, for any split into ranges.
+   Numbers. Positions are in the model space and unit of length of the file that the skin was made from. Matrices are
+   row-major 3x4 (the last column is the translation), points are column vectors. Quaternions are x, y, z, w. A pose
+   with numbers that are not finite gives useless vertices, but does no other harm. The same skin, pose and instruction
+   set give the same bits, for any split into ranges.
 
-   Errors. Only opening a file can fail. What remains, such as a scratch of another skin or a buffer that is too small,
+   Errors. Only opening a file can fail. Other misuse, such as a scratch of another skin or a buffer that is too small,
    is not checked. */
 
 #ifndef PELT_H
@@ -69,8 +69,8 @@ extern "C" {
 #define PELT_ALIGN 64
 
 /* Every result that a pelt function can return, with its message. PELT_OK is 0, so that `if (result)` means failure.
-   pelt_open returns ARGUMENT, FORMAT, UNSUPPORTED, ALIGNMENT, TRUNCATED, VERSION, NUMBER or INDEX, and MEMORY where a
-   32-bit machine has no addresses for what the skin needs; the others are for fit.h. */
+   pelt_open returns ARGUMENT, FORMAT, UNSUPPORTED, ALIGNMENT, TRUNCATED, VERSION, NUMBER or INDEX, and MEMORY if the
+   skin needs more than a 32-bit address space; the others are for fit.h. */
 #define PELT_RESULTS(X)                                                                                                \
     X(PELT_OK, "done")                                                                                                 \
     X(PELT_ERROR_ARGUMENT, "an argument is out of range")                                                              \
@@ -94,12 +94,12 @@ typedef enum pelt_result {
         PELT_RESULT_COUNT
 } pelt_result;
 
-/* The message of a result, as in the list above: for people, in English, without a full stop. Never NULL, also for
-   numbers that are no result; the text is constant and need not be freed. */
+/* The message of a result, as in the list above: for people, in English, without a full stop. Never NULL, even for
+   invalid numbers; the text is constant. */
 PELT_API const char *pelt_result_text(pelt_result result);
 
-/* A transform relative to the parent: scale first, then rotate, then translate, as nodes of glTF do. It applies to
-   points of the joint's own space and gives points of its parent's. */
+/* A transform relative to the parent: scale, then rotate, then translate, like nodes of glTF. It maps points of the
+   joint's own space to its parent's. */
 typedef struct pelt_transform {
     float rotation[4];    /* quaternion x, y, z, w; poses need not have unit length, q and -q are the same */
     float translation[3]; /* in units of length */
@@ -107,22 +107,22 @@ typedef struct pelt_transform {
 } pelt_transform;
 
 /* A joint of the skeleton. Parents come before their children, so one pass in order is enough to chain them. Match them
-   with the engine's own skeleton by name:
+   to the engine's own skeleton by name:
 
        const char *name = skin.names + skin.joints[j].name;      // or the other way: pelt_find_joint */
 typedef struct pelt_joint {
     int32_t parent;         /* index of the parent joint, -1 for a root */
-    pelt_transform rest;    /* where the joint is when nothing moves, relative to the parent */
+    pelt_transform rest;    /* the rest pose, relative to the parent */
     float inverse_bind[12]; /* model space of the rest mesh to joint space, row-major 3x4 */
     uint32_t name;          /* offset of the name in pelt_skin.names; UTF-8, ends with a zero */
 } pelt_joint;
 
-/* A named number beside the joints that the shape also depends on: the tension of a muscle, a smile. Its unit is that
-   of the file that the skin was made from. */
+/* A named number that the shape depends on besides the joints: the tension of a muscle, a smile. Its unit is that of
+   the file that the skin was made from. */
 typedef struct pelt_control {
     uint32_t name;     /* offset of the name in pelt_skin.names */
-    float rest;        /* its value at rest, which is also what it has when a pose does not say */
-    float least, most; /* the values that the skin has seen; others are taken as they are, and guessed at */
+    float rest;        /* its value at rest, also used when a pose does not give one */
+    float least, most; /* the range seen in training; other values are extrapolated */
 } pelt_control;
 
 /* What a driven joint does with the motion of the joint that drives it (Mohr & Gleicher 2003). */
@@ -141,23 +141,23 @@ typedef enum pelt_driven_kind {
 } pelt_driven_kind;
 
 /* A joint that pelt_pose computes from others: half of an elbow's turn, the twist of a forearm, a muscle that bulges.
-   Callers never pose it and need not look at it; it is here for tools that show or export a skin. docs/format.md has
-   the formulas. Vectors are in the model space of the rest mesh. */
+   Callers never pose it and can ignore it; it is here for tools that show or export a skin. docs/format.md has the
+   formulas. Vectors are in the model space of the rest mesh. */
 typedef struct pelt_driven {
     uint32_t kind;       /* pelt_driven_kind */
     int32_t parent;      /* the joint that the driver moves relative to; -1: none, never for bulges */
     uint32_t driver;     /* the joint whose motion is used */
-    uint32_t host;       /* the joint that carries it: the driver, or for a bulge the joint whose bone it is in */
-    float amount;        /* the fraction; of bulges k, which is at least 0 */
+    uint32_t host;       /* the joint it moves with: the driver, or for a bulge the joint whose bone it is in */
+    float amount;        /* the fraction; for bulges k, which is at least 0 */
     uint32_t name;       /* offset of the name in pelt_skin.names */
-    float origin[3];     /* where the driver is; of bulges the middle of the bone */
-    float axis[3];       /* twist, bend: along the bone; of bulges across it; unit length */
+    float origin[3];     /* where the driver is; for bulges the middle of the bone */
+    float axis[3];       /* twist, bend: along the bone; for bulges across it; unit length */
     float upstream[3];   /* bulges: from the driver to the parent */
     float downstream[3]; /* bulges: from the driver to its children, summed */
 } pelt_driven;
 
-/* Instruction sets of the loops. All give the same positions to rounding.
-   pelt_open takes the best that works; set pelt_skin.isa to take another, to compare or to find a fault. */
+/* Instruction sets of the loops. All give the same positions up to rounding. pelt_open chooses the best that works; set
+   pelt_skin.isa to use another, for comparison or debugging. */
 #define PELT_ISAS(X)                                                                                                   \
     X(PELT_ISA_SCALAR, "scalar")                                                                                       \
     X(PELT_ISA_SIMD128, "simd128") /* SSE2, NEON or WebAssembly SIMD */                                                \
@@ -171,12 +171,12 @@ typedef enum pelt_isa {
         PELT_ISA_COUNT
 } pelt_isa;
 
-/* The name of an instruction set, as in the list above; pelt_isa_name(PELT_ISA_SIMD128) is what it is on this machine:
-   "sse", "neon" or "wasm". Never NULL; "unknown" for a number that is none. */
+/* The name of an instruction set, as in the list above; pelt_isa_name(PELT_ISA_SIMD128) is this machine's: "sse",
+   "neon" or "wasm". Never NULL; "unknown" for an invalid number. */
 PELT_API const char *pelt_isa_name(pelt_isa isa);
 
-/* 1 when this build and this machine can run the instruction set, else 0. PELT_ISA_SCALAR and PELT_ISA_SIMD128 always
-   can; the others ask the processor, so that one program serves all machines. */
+/* 1 if this build and this machine can run the instruction set, else 0. PELT_ISA_SCALAR and PELT_ISA_SIMD128 always
+   work; the others are detected at run time, so that one program serves all machines. */
 PELT_API int pelt_isa_works(pelt_isa isa);
 
 enum { PELT_CORRECTIVE_SECTIONS = 16 }; /* private */
@@ -187,13 +187,13 @@ PELT_API const char *pelt_version(void);
 /* An opened skin: counts, and pointers into the bytes given to pelt_open. It is a plain value: copy it as you like,
    there is nothing to free. Treat it as read-only, except `isa`.
 
-   The blend is here for those who want to run it themselves, on a GPU for instance. With T_j the matrices of a pose,
-   slot s in block b = s / 16 and lane l = s % 16 is moved to
+   The blend is exposed for those who want to run it themselves, on a GPU for instance. With T_j the matrices of a pose,
+   slot s in block b = s / 16 and lane l = s % 16 moves to
 
        sum over e = block_first[b] .. block_first[b + 1] - 1:  entry_weights[16 e + l] T_entry_joints[e] rest position
 
-   where coordinate c of the rest position is rest_positions[(3 b + c) 16 + l]. A corrective, where there is one,
-   changes the rest position first. */
+   where coordinate c of the rest position is rest_positions[(3 b + c) 16 + l]. A corrective, if there is one, changes
+   the rest position first. */
 typedef struct pelt_skin {
     uint32_t vertex_count; /* vertices of the mesh, at least 1 */
     uint32_t block_count;  /* blocks of 16 slots that hold them; the last one may have unused slots */
@@ -215,7 +215,7 @@ typedef struct pelt_skin {
     uint32_t driven_count;     /* joints computed from others; joint joint_count + i of an entry is driven joint i */
     const pelt_driven *driven; /* [driven_count], NULL when there are none */
 
-    uint32_t control_count;       /* numbers beside the joints that the corrective depends on */
+    uint32_t control_count;       /* numbers that the corrective depends on besides the joints */
     const pelt_control *controls; /* [control_count], NULL when there are none */
 
     /* Private: the sections of the corrective, which only the library reads; see pelt_has_corrective. */
@@ -233,52 +233,51 @@ typedef struct pelt_skin {
     pelt_isa isa; /* what pelt_pose and pelt_deform use: the best of this machine; may be set to any that works */
 } pelt_skin;
 
-/* Checks a skin file that is in memory and fills in *skin. Everything is checked here (sizes, offsets, every index,
-   every number), and nothing afterwards, so a hostile file is refused by this call or is safe to run. It takes about as
-   long as reading the bytes once. `bytes` must be aligned to 64 and must stay where it is as long as the skin is used;
-   nothing is copied, so a mapped file will do, and one copy serves all characters. After a failure *skin is zero. */
+/* Checks a skin file in memory and fills in *skin. Everything is checked here (sizes, offsets, every index, every
+   number), and nothing afterwards, so a hostile file is either refused by this call or safe to run. It takes about as
+   long as reading the bytes once. `bytes` must be aligned to 64 and must not move while the skin is in use; nothing is
+   copied, so a mapped file will do, and one copy serves all characters. After a failure *skin is zero. */
 PELT_API pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin);
 
-/* The joint of this name, -1 when there is none; of several the first. It looks at one after the other: ask once at load
-   time. */
+/* The first joint of this name, or -1. The search is linear: call it once at load time. */
 PELT_API int32_t pelt_find_joint(const pelt_skin *skin, const char *name);
 
-/* A number that tells meshes apart, so that a skin is never put on another one than it was made for: of the rest
-   positions [vertex_count][3] and the corners of the triangles [triangle_count][3], as the file has them. Several meshes
-   of a glTF scene count as one, their nodes in the order of the file.
+/* A hash that tells meshes apart, so that a skin is never used on a mesh it was not made for: of the rest positions
+   [vertex_count][3] and the triangle corners [triangle_count][3], as in the file. Several meshes of a glTF scene count
+   as one, their nodes in file order.
 
        if (skin.mesh_hash && *skin.mesh_hash != pelt_mesh_hash(positions, vertex_count, indices, index_count / 3)) ... */
 PELT_API uint64_t pelt_mesh_hash(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
                                  uint32_t triangle_count);
 
-/* 1 when the shape depends on the pose beyond the blend: the skin has a corrective. */
+/* 1 if the shape depends on the pose beyond the blend: the skin has a corrective. */
 static inline int pelt_has_corrective(const pelt_skin *skin) { return skin->corrective[0] != NULL; }
 
-/* Bytes of scratch memory that pelt_pose fills and pelt_deform reads, a multiple of 64: mostly 176 for each joint.
-   Align it to 64; what is in it before does not matter. A pose stays there until the next one, so characters in the
-   same pose may share it. */
+/* Bytes of scratch memory that pelt_pose fills and pelt_deform reads, a multiple of 64: mostly 176 per joint. Align it
+   to 64; its initial content does not matter. A pose stays there until the next one, so characters in the same pose may
+   share it. */
 PELT_API size_t pelt_scratch_size(const pelt_skin *skin);
 
-/* Bytes of one buffer of positions or normals, a multiple of 64: 3 floats for each of block_count * 16 slots. */
+/* Bytes of one buffer of positions or normals, a multiple of 64: 3 floats per slot, block_count * 16 slots. */
 PELT_API size_t pelt_output_size(const pelt_skin *skin);
 
-/* Once a frame: computes all that depends on the pose alone, from the transform of each joint relative to its parent,
-   locals[joint_count]. Rotations need not be exactly unit length; one of length 0 counts as no rotation. Controls are
-   at rest. */
+/* Once per frame: computes everything that depends only on the pose, from the transform of each joint relative to its
+   parent, locals[joint_count]. Rotations need not be exactly unit length; one of length 0 counts as no rotation.
+   Controls are at rest. */
 PELT_API void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch);
 
 /* The same from matrices, for engines that have them: globals[joint_count], the transform of each joint in model space,
-   row-major 3x4. They are where the joints are, not skinning matrices: the inverse bind matrices are applied here. */
+   row-major 3x4. These are joint transforms, not skinning matrices: the inverse bind matrices are applied here. */
 PELT_API void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch);
 
-/* All that a pose can be given by. */
+/* Everything that a pose can consist of. */
 typedef struct pelt_pose_input {
     const pelt_transform *locals; /* [joint_count] as for pelt_pose; or NULL, and then: */
     const float (*globals)[12];   /* [joint_count] as for pelt_pose_matrices */
     const float *controls;        /* [control_count]; NULL: all at rest. One that is not finite is at rest too */
 } pelt_pose_input;
 
-/* The same for skins with controls; nothing of the input is kept after the call:
+/* The same for skins with controls; the input is not kept after the call:
 
        float tension[] = {0.7f};                      // for the one control of this skin
        pelt_pose_input input = {.locals = locals, .controls = tension};
@@ -295,77 +294,77 @@ static inline pelt_range pelt_all_blocks(const pelt_skin *skin) {
     return all;
 }
 
-/* Deforms the vertices of a range of blocks, after pelt_pose; what lies beyond the last block is left out. Writes 3
-   floats per slot, x y z, at 48 * block floats from the start of each buffer: the buffers are those of the whole mesh,
-   whatever the range. `normals` may be NULL; they come out with unit length. The buffers must not overlap. They need no
-   alignment, but with 64 bytes they are faster, and when a whole output buffer is larger than 4 MiB and aligned, it is
-   written past the cache.
+/* Deforms the vertices of a range of blocks, after pelt_pose; blocks beyond the last are ignored. Writes 3 floats per
+   slot, x y z, at 48 * block floats from the start of each buffer: the buffers are those of the whole mesh, whatever
+   the range. `normals` may be NULL; they come out with unit length. The buffers must not overlap. They need no
+   alignment, but 64 bytes is faster, and if a whole output buffer is larger than 4 MiB and aligned, it is written past
+   the cache.
 
-   A thread of several, with some dozens of blocks each, so that a call is worth its while:
+   One of several threads, with a few dozen blocks each, so that a call is worth it:
 
        pelt_range part = {thread * each, each};       // each = (skin.block_count + threads - 1) / threads
        pelt_deform(&skin, scratch, part, positions, NULL); */
 PELT_API void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions,
                           float *normals);
 
-/* Where one attribute goes. */
+/* Where to write one attribute. */
 typedef struct pelt_stream {
-    void *data;    /* that of slot 0, or of vertex 0 of the file; NULL: not wanted, and costs nothing */
-    size_t stride; /* bytes from one vertex to the next; 0: one after the other, without gaps */
+    void *data;    /* of slot 0, or of vertex 0 of the file; NULL: not computed, and costs nothing */
+    size_t stride; /* bytes from one vertex to the next; 0: tightly packed */
     int half;      /* 1: as half floats, four of them (8 bytes): positions x y z 1, normals x y z 0, tangents x y z w;
-                      what is beyond their range becomes 65504 or -65504 */
+                      values out of range become 65504 or -65504 */
 } pelt_stream;
 
-/* Least and largest coordinates of some vertices. */
+/* Bounding box of some vertices. */
 typedef struct pelt_box {
     float low[3], high[3];
 } pelt_box;
 
-/* What pelt_deform_to writes, and where to. */
+/* What pelt_deform_to writes, and where. */
 typedef struct pelt_output {
-    pelt_stream positions;    /* 3 floats, x y z; must be wanted */
+    pelt_stream positions;    /* 3 floats, x y z; required */
     pelt_stream normals;      /* 3 floats of unit length */
-    pelt_stream tangents;     /* 4 floats, for normal maps; only with normals, and only of skins that have some
+    pelt_stream tangents;     /* 4 floats, for normal maps; only with normals, and only for skins that have tangents
                               (pelt_skin.rest_tangents): otherwise nothing is written here */
-    const uint32_t *vertices; /* from pelt_slot_vertices: vertices come in the order of the file; NULL: of slots */
-    pelt_box *box; /* becomes the box around the positions of this range, low above high for no blocks; NULL: none */
+    const uint32_t *vertices; /* from pelt_slot_vertices: output in file order; NULL: in slot order */
+    pelt_box *box; /* gets the bounding box of the positions of this range, low above high for no blocks; NULL: none */
 } pelt_output;
 
-/* The same as pelt_deform with more to ask for, such as tangents,
+/* pelt_deform with more outputs, such as tangents,
 
        pelt_output output = {.positions.data = positions, .normals.data = normals, .tangents.data = tangents};
        pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &output);
 
-   or a vertex buffer of the engine's own, here 12 floats for each vertex of the file:
+   or the engine's own vertex buffer, here 12 floats per vertex of the file:
 
        pelt_output output = {.positions = {.data = buffer, .stride = 48}, .vertices = vertices, .box = &box,
                              .normals = {.data = buffer + 3, .stride = 48}};
 
-   Only what is asked for is written, the bytes between are left as they are. Without gaps and in slot order it is as
-   fast as it can be; the rest costs little more (docs/speed.md). In slot order buffers have 16 block_count vertices, in
-   the order of the file vertex_count. Ranges that threads deform at once may share cache lines in the order of the file,
-   and never the same vertex; each has a box of its own, and the least and largest of all are the box of all.
+   Only what is requested is written; the bytes in between are left alone. Tightly packed in slot order is fastest; the
+   rest costs little more (docs/speed.md). In slot order buffers have 16 block_count vertices, in file order
+   vertex_count. In file order, ranges deformed by different threads may share cache lines, but never a vertex; each has
+   its own box, and their union is the box of all.
 
-   Tangents are x y z w as in glTF: x y z of unit length, across the normal that comes with them, in the direction in
-   which the texture's u grows; w (normal x tangent) is the bitangent, with w = 1 or -1 as in the file. A vertex that a
-   joint of negative scale mirrors has the other w. */
+   Tangents are x y z w as in glTF: x y z of unit length, perpendicular to the normal that comes with them, in the
+   direction of increasing u; w (normal x tangent) is the bitangent, with w = 1 or -1 as in the file. A vertex that a
+   joint of negative scale mirrors has the opposite w. */
 PELT_API void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *output);
 
-/* For output in the order of the file, once at load time: the vertex of each slot, vertices[16 block_count];
-   PELT_NO_VERTEX for slots that no vertex has. */
+/* For output in file order, once at load time: the vertex of each slot, vertices[16 block_count]; PELT_NO_VERTEX for
+   unused slots. */
 PELT_API void pelt_slot_vertices(const pelt_skin *skin, uint32_t *vertices);
 
 #define PELT_NO_VERTEX UINT32_MAX
 
-/* Once at load time, for output in slot order: replaces each index of an index buffer, which are below vertex_count, by
-   the slot of its vertex. `bytes` is the size of an index, 2 or 4; with 2 there are at most 65536 slots. */
+/* Once at load time, for output in slot order: replaces each index of an index buffer, all below vertex_count, by the
+   slot of its vertex. `bytes` is the size of an index, 2 or 4; with 2 there are at most 65536 slots. */
 PELT_API void pelt_renumber_indices(const pelt_skin *skin, void *indices, size_t count, size_t bytes);
 
-/* The same for an attribute that pelt does not deform: copies so many bytes of each vertex to its slot. `to` has room for
-   16 block_count vertices; those of slots that no vertex has are left as they are. The buffers must not overlap. */
+/* The same for an attribute that pelt does not deform: copies this many bytes of each vertex to its slot. `to` has room
+   for 16 block_count vertices; unused slots are left alone. The buffers must not overlap. */
 PELT_API void pelt_reorder_attribute(const pelt_skin *skin, pelt_stream from, size_t bytes, pelt_stream to);
 
-/* Bytes of a buffer of tangents, a multiple of 64: 4 floats for each of block_count * 16 slots. */
+/* Bytes of a buffer of tangents, a multiple of 64: 4 floats per slot, block_count * 16 slots. */
 PELT_API size_t pelt_tangents_size(const pelt_skin *skin);
 
 /* -- For other languages -------------------------------------------------------------------------------------------
