@@ -29,6 +29,9 @@ static void disturb(uint32_t *state, float q[4]) {
 }
 
 bench_crowd *bench_crowd_new(const pelt_skin *skin, uint32_t characters, uint32_t seed, pelt_error *error) {
+    const uint32_t most = 1000000;
+    if (!characters || characters > most)
+        return pelt_fail_option(error, "characters", "expected 1 to %u, not %u", most, characters), NULL;
     pelt_arena *arena = pelt_arena_new(0);
     bench_crowd *crowd = PELT_NEW(arena, 1, bench_crowd);
     void **scratches = PELT_NEW(arena, characters, void *);

@@ -238,6 +238,11 @@ static double time_turn(workload *work, const run *r, uint32_t vertices, uint32_
     return 1e9 * (clock() - start) / repeats / vertices;
 }
 
+pelt_result bench_check_turns(uint32_t turns, pelt_error *error) {
+    if (turns >= 3 && turns <= BENCH_MOST_TURNS) return PELT_OK;
+    return pelt_fail_option(error, "turns", "expected 3 to %d, not %u", BENCH_MOST_TURNS, turns);
+}
+
 /* Contestants alternate. Multithreaded ones run after the others, since idle threads disturb. */
 void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t turns) {
     uint32_t repeats[BENCH_MOST_RUNS], vertices = work->skin.vertex_count;

@@ -41,6 +41,9 @@ const bench_corrective *bench_skins_correctives(const bench_skins *work);
 /* The contestants, at most BENCH_MOST_RUNS; returns their number. They point into the list and into the work. */
 size_t bench_skins_list(const bench_skins *work, uint32_t threads, bench_run *runs);
 
+/* Refuses fewer turns than a median needs, and more than there is room for. */
+pelt_result bench_check_turns(uint32_t turns, pelt_error *error);
+
 /* Runs them alternately, at most BENCH_MOST_TURNS times. */
 void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t turns);
 

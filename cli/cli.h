@@ -70,9 +70,13 @@ bool cli_parse(cli_args *args, int count, const char *const *words);
 
 /* The value of an option, or NULL if not given. Switches give "". */
 const char *cli_value(const cli_args *args, const char *name);
-/* A number in a range. False after a message. `value` keeps its default if the option was not given. */
-bool cli_number(const cli_args *args, const char *name, double low, double high, double *value);
-bool cli_count(const cli_args *args, const char *name, uint32_t low, uint32_t high, uint32_t *value);
+/* Numbers. Ranges are the library's: it checks values and names the option. Here words are only parsed. False after a
+   message; `value` keeps its default if the option was not given. In the library's structs 0 stands for the default, so
+   amounts may not be 0, and counts start at 1; indices start at 0. */
+bool cli_number(const cli_args *args, const char *name, double *value);
+bool cli_amount(const cli_args *args, const char *name, double *value);
+bool cli_index(const cli_args *args, const char *name, uint32_t *value);
+bool cli_count(const cli_args *args, const char *name, uint32_t *value);
 cli_kind cli_kind_of(const cli_option *option);
 const cli_command *cli_find_command(const char *name);
 /* Splits "a,b,c"; "\\," is a comma within a word, "\\\\" a backslash. The caller frees the list and its words with

@@ -405,7 +405,8 @@ static int compare(comparison *c) {
         c->panels = PELT_PANELS_POSES;
     else if (panels && strcmp(panels, "errors"))
         return cli_misuse(args, "--panels %s: expected errors, differences or poses", panels);
-    if (!list_contestants(c) || !cli_count(args, "picture-size", 64, 4096, &c->picture_size)) return CLI_MISUSE;
+    if (!list_contestants(c) || !cli_count(args, "picture-size", &c->picture_size)) return CLI_MISUSE;
+    if (c->picture_size && pelt_check_picture_size("picture_size", c->picture_size, &error)) return cli_error(&error);
     c->bundle = cli_bundle(args, args->inputs[0], &error);
     if (!c->bundle) return cli_error(&error);
     if (!cli_cache_options(args, c->bundle)) return CLI_MISUSE;

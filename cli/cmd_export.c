@@ -143,7 +143,7 @@ static int run(const cli_args *args) {
     if (!path) return cli_misuse(args, "-o OUT.glb (or OUT.gltf) is missing: name the file to write");
     exporting x = {.args = args};
     pelt_export_options options = {.plain_normals = cli_value(args, "no-normals") != NULL, .threads = args->threads};
-    if (!cli_count(args, "targets", 1, UINT32_MAX, &options.targets)) return CLI_MISUSE;
+    if (!cli_count(args, "targets", &options.targets)) return CLI_MISUSE;
     pelt_error error;
     int code = CLI_FAILED;
     x.bytes = pelt_skin_read(args->inputs[0], &x.skin, &error);

@@ -24,7 +24,7 @@ static bool read_options(fitting *f) {
     cli_method words = {cli_value(args, "method"), cli_value(args, "blend"), cli_value(args, "corrective")};
     if (!words.method && !words.blend && !words.corrective) words.method = "kernel";
     if (!cli_fit_options(args, f->arena, &words, true, &f->options)) return false;
-    if (!cli_number(args, "holdout", 0, 0.9, &f->options.holdout)) return false;
+    if (!cli_number(args, "holdout", &f->options.holdout)) return false;
     if (cli_value(args, "holdout") && f->options.holdout == 0) f->options.holdout = -1;
     if (f->progress) f->options.progress = *f->progress;
     return true;

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/keys_faces.h"
 #include "engine/input.h"
+#include "fit/keys/model.h"
 #include "io/io.h"
 #include "report/report.h"
 #include "rig/clock.h"
@@ -20,24 +21,22 @@ static bool read_fraction(const cli_args *args, const char *name, double *value)
     if (!text) return true;
     double number = strtod(text, &end);
     if (*end == '%') number /= 100, end++;
-    if (*text && !*end && number > 0 && number < 1) return *value = number, true;
+    if (*text && !*end && number != 0) return *value = number, true;
     cli_misuse(args, "--%s %s: expected a fraction such as 1%% or 0.01", name, text);
     return false;
 }
 
 static bool read_cache_options(const cli_args *args, pelt_soft_cache_options *options) {
     bool absolute = cli_value(args, "absolute") != NULL;
-    double e_min = absolute ? 0.1 : 1, e_max = 0, step = 0.0008;
-    if (!cli_number(args, "e-min", 1e-6, 1e6, &e_min) || !cli_number(args, "e-max", 1e-6, 1e6, &e_max) ||
-        !cli_number(args, "step", 0, 1, &step))
+    double e_min = 0, e_max = 0, step = 0.0008;
+    if (!cli_amount(args, "e-min", &e_min) || !cli_amount(args, "e-max", &e_max) || !cli_number(args, "step", &step))
         return false;
-    if (!(e_max > 0)) e_max = 1.5 * e_min;
-    if (e_max < e_min) return cli_misuse(args, "--e-max is less than --e-min"), false;
     *options = (pelt_soft_cache_options){.e_min = (float)e_min, .e_max = (float)e_max, .step = (float)step};
     options->whole = cli_value(args, "whole") != NULL;
     options->no_witnesses = cli_value(args, "no-witnesses") != NULL;
     options->absolute = absolute;
-    return true;
+    pelt_error error;
+    return !pelt_check_soft_cache(options, &error) || (cli_error(&error), false);
 }
 
 /* "3,17,250"; the caller frees it. False after a message. */
@@ -65,9 +64,8 @@ static pelt_engine *open_engine(const cli_args *args, int *code) {
     pelt_error error;
     *code = CLI_DONE;
     if (!what) return NULL;
-    if (!cli_count(args, "points", 1, 100000000, &options.points) || !cli_number(args, "cost", 0, 1e6, &options.cost) ||
-        !cli_number(args, "timeout", 0.001, 1e6, &options.timeout) ||
-        !cli_count(args, "engine-controls", 0, 1 << 20, &options.controls)) {
+    if (!cli_count(args, "points", &options.points) || !cli_number(args, "cost", &options.cost) ||
+        !cli_amount(args, "timeout", &options.timeout) || !cli_index(args, "engine-controls", &options.controls)) {
         *code = CLI_MISUSE;
         return NULL;
     }
@@ -94,13 +92,11 @@ static bool read_train_options(const cli_args *args, pelt_keys_options *o) {
                              .exact = cli_value(args, "exact") != NULL,
                              .seed = args->seed,
                              .progress = cli_progress(args)};
-    return read_recipe(args, &o->recipe) && cli_count(args, "keys", 1, UINT32_MAX, &o->keys) &&
-           cli_count(args, "basis", 1, UINT32_MAX, &o->basis) && cli_count(args, "grid", 1, UINT32_MAX, &o->grid) &&
-           cli_count(args, "regions", 1, UINT32_MAX, &o->regions) &&
-           cli_count(args, "witnesses", 0, UINT32_MAX, &o->witnesses) &&
-           cli_count(args, "batch", 1, UINT32_MAX, &o->batch) && read_fraction(args, "residual", &o->residual) &&
-           cli_number(args, "ridge", 1e-12, 1, &o->ridge) && read_fraction(args, "error", &o->error) &&
-           read_fraction(args, "bar", &o->bar);
+    return read_recipe(args, &o->recipe) && cli_count(args, "keys", &o->keys) && cli_count(args, "basis", &o->basis) &&
+           cli_count(args, "grid", &o->grid) && cli_count(args, "regions", &o->regions) &&
+           cli_index(args, "witnesses", &o->witnesses) && cli_count(args, "batch", &o->batch) &&
+           read_fraction(args, "residual", &o->residual) && cli_amount(args, "ridge", &o->ridge) &&
+           read_fraction(args, "error", &o->error) && read_fraction(args, "bar", &o->bar);
 }
 
 static int print_trained(const cli_args *args, const pelt_keys_report *r, const char *path, size_t bytes,
@@ -298,7 +294,7 @@ static bool read_cost(const cli_args *args, const pelt_keys *keys, const pelt_in
                       pelt_keys_measure_options *options) {
     const pelt_frames *frames = &input->frames;
     double cost = 0;
-    if (!cli_number(args, "cost", 0, 1e6, &cost)) return false;
+    if (!cli_number(args, "cost", &cost)) return false;
     options->point_cost = 1e-6 * cost;
     if (engine && frames->controls && frames->control_count == pelt_engine_controls(engine) &&
         pelt_engine_points(engine) >= keys->engine_point_count) {
@@ -413,8 +409,7 @@ static int speed(const cli_args *args) {
     uint32_t points = 2986, basis = 255;
     bench_keys_row rows[PELT_ISA_COUNT];
     pelt_error error;
-    if (!cli_count(args, "points", 1, 10000000, &points) || !cli_count(args, "basis", 1, 100000, &basis))
-        return CLI_MISUSE;
+    if (!cli_count(args, "points", &points) || !cli_count(args, "basis", &basis)) return CLI_MISUSE;
     size_t count = bench_keys(points, basis, rows, &error);
     if (!count) return cli_error(&error);
     cli_say(args, "%u points from %u vectors; milliseconds per frame, median (best)\n", points, basis);

@@ -210,17 +210,19 @@ static int run(const cli_args *args) {
     film f = {.args = args, .folder = cli_value(args, "output"), .height = 512};
     const char *movie = cli_value(args, "movie");
     double azimuth = 0, elevation = 10, heat = 0;
+    pelt_error error;
     if (!f.folder) return cli_misuse(args, "-o FOLDER is missing: name the folder to write to");
     if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP is missing: name what to draw");
     if (movie && !pelt_ends_with(movie, ".webp") && !pelt_ends_with(movie, ".mp4"))
         return cli_misuse(args, "--movie makes a .webp or an .mp4, not %s", movie);
-    if (!cli_count(args, "size", 16, 4096, &f.height) || !cli_number(args, "azimuth", -360, 360, &azimuth) ||
-        !cli_number(args, "elevation", -89, 89, &elevation) || !cli_number(args, "turn", -3600, 3600, &f.turn) ||
-        !cli_number(args, "heat", 1e-6, 100, &heat))
+    if (!cli_count(args, "size", &f.height) || !cli_number(args, "azimuth", &azimuth) ||
+        !cli_number(args, "elevation", &elevation) || !cli_number(args, "turn", &f.turn) ||
+        !cli_amount(args, "heat", &heat))
         return CLI_MISUSE;
+    if (heat < 0) return cli_misuse(args, "--heat: expected percents of the diagonal");
+    if (pelt_check_picture_size("size", f.height, &error)) return cli_error(&error);
     f.columns = cli_value(args, "beside") ? 2 : 1;
     f.arena = pelt_arena_new(0);
-    pelt_error error;
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     f.bundle = bytes ? cli_bundle(args, args->inputs[1], &error) : NULL;

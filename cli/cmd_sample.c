@@ -70,8 +70,7 @@ static int run(const cli_args *args) {
     const char *folder = cli_value(args, "output");
     if (!folder) return cli_misuse(args, "-o DIR is missing: name the folder to write to");
     pelt_sample_options options = {.name = args->inputs[0], .seed = args->seed, .variant = cli_value(args, "variant")};
-    if (!cli_count(args, "vertices", 1, 100000000, &options.vertices) ||
-        !cli_count(args, "frames", 1, 100000, &options.frames))
+    if (!cli_count(args, "vertices", &options.vertices) || !cli_count(args, "frames", &options.frames))
         return CLI_MISUSE;
     bool face = !strcmp(options.name, "face"), file = is_file(options.name);
     if (options.variant && (face || file)) return cli_misuse(args, "--variant does not apply to %s", options.name);

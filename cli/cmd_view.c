@@ -119,8 +119,7 @@ static int serve(const cli_args *args, pelt_view *view, const char *folder, uint
     pelt_error error;
     char url[100];
     int got;
-    pelt_server *server =
-        pelt_server_start(view, &(pelt_server_options){.port = (uint16_t)port, .folder = folder}, &error);
+    pelt_server *server = pelt_server_start(view, &(pelt_server_options){.port = port, .folder = folder}, &error);
     if (!server) return cli_error(&error);
     snprintf(url, sizeof url, "http://127.0.0.1:%u/#%s", pelt_server_port(server), pelt_server_key(server));
     cli_say(args, "%s\n", url);
@@ -138,7 +137,7 @@ static int serve_view(const cli_args *args) {
     pelt_error error;
     uint32_t port = 0;
     sigset_t set = ends(), before;
-    if (!cli_count(args, "port", 1, 65535, &port)) return CLI_MISUSE;
+    if (!cli_count(args, "port", &port)) return CLI_MISUSE;
     if (!pelt_page_count()) return no_page();
     pelt_view *view = open_view(args, true, &error);
     if (!view) return cli_error(&error);

@@ -204,7 +204,7 @@ bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pel
 bool cli_examples(const cli_args *args, pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count,
                   pelt_examples *examples) {
     uint32_t every = 1;
-    if (!cli_count(args, "every", 1, 1000000, &every)) return false;
+    if (!cli_count(args, "every", &every)) return false;
     *examples = pelt_bundle_examples(bundle, clips, clip_count);
     size_t count = 0;
     for (size_t i = 0; i < examples->count; i += every) examples->list[count++] = examples->list[i];

@@ -131,7 +131,7 @@ bool cli_fit_options(const cli_args *args, pelt_arena *arena, const cli_method *
                      pelt_fit_options *options) {
     pelt_error error;
     reader r = {args, arena, options, every, false};
-    *options = (pelt_fit_options){.threads = args->threads, .progress = cli_progress(args)};
+    *options = (pelt_fit_options){.seed = args->seed, .threads = args->threads, .progress = cli_progress(args)};
     if (!set(options, "method", words->method) || !set(options, "blend", words->blend) ||
         !set(options, "corrective", words->corrective))
         return false;

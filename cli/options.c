@@ -2,7 +2,6 @@
    (help.c) and shell completion (cmd_completion.c) all use them. */
 
 #include "cli/cli.h"
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@ const cli_option cli_common_options[] = {
     {"json", NULL, "Print one JSON object on standard output instead of text."},
     {"quiet", NULL, "Print only errors."},
     {"threads", "N", "Number of threads; default: as many as the machine has. The result is the same for any N."},
-    {"seed", "N", "Seed of everything random; default 1."},
+    {"seed", "N", "Seed of random numbers in learned features, key points, light and samples; default 1."},
     {"overwrite", NULL, "Allow overwriting one of the inputs."},
     {"help", NULL, "Show what the command does and its options."},
     {0},
@@ -132,29 +131,32 @@ const char *cli_value(const cli_args *args, const char *name) {
     return index < 0 ? NULL : args->values[index];
 }
 
-bool cli_number(const cli_args *args, const char *name, double low, double high, double *value) {
+bool cli_number(const cli_args *args, const char *name, double *value) {
     const char *text = cli_value(args, name);
     if (!text) return true;
     char *end;
-    errno = 0;
     double number = strtod(text, &end);
-    if (*text && !*end && !errno && number >= low && number <= high) {
-        *value = number;
-        return true;
-    }
-    cli_misuse(args, "--%s %s: expected a number from %g to %g", name, text, low, high);
-    return false;
+    if (*text && !*end && isfinite(number)) return *value = number, true;
+    return cli_misuse(args, "--%s %s: expected a number", name, text), false;
 }
 
-bool cli_count(const cli_args *args, const char *name, uint32_t low, uint32_t high, uint32_t *value) {
+bool cli_amount(const cli_args *args, const char *name, double *value) {
+    if (!cli_number(args, name, value)) return false;
+    if (!cli_value(args, name) || *value != 0) return true;
+    return cli_misuse(args, "--%s: expected a number other than 0; leave it out for the default", name), false;
+}
+
+bool cli_index(const cli_args *args, const char *name, uint32_t *value) {
     double number = *value;
-    if (!cli_number(args, name, low, high, &number)) return false;
-    if (number != floor(number)) {
-        cli_misuse(args, "--%s %s: expected an integer", name, cli_value(args, name));
-        return false;
-    }
-    *value = (uint32_t)number;
-    return true;
+    if (!cli_number(args, name, &number)) return false;
+    if (number == floor(number) && number >= 0 && number <= UINT32_MAX) return *value = (uint32_t)number, true;
+    return cli_misuse(args, "--%s %s: expected an integer", name, cli_value(args, name)), false;
+}
+
+bool cli_count(const cli_args *args, const char *name, uint32_t *value) {
+    if (!cli_index(args, name, value)) return false;
+    if (!cli_value(args, name) || *value) return true;
+    return cli_misuse(args, "--%s: expected an integer from 1 on", name), false;
 }
 
 char **cli_list(const char *text, size_t *count) {
@@ -194,7 +196,7 @@ bool cli_parse(cli_args *args, int count, const char *const *words) {
     if (!parse_words(args, count, words)) return false;
     args->json = cli_value(args, "json") != NULL;
     args->quiet = cli_value(args, "quiet") != NULL;
-    return cli_count(args, "threads", 1, 1024, &args->threads) && cli_count(args, "seed", 0, UINT32_MAX, &args->seed);
+    return cli_count(args, "threads", &args->threads) && cli_index(args, "seed", &args->seed);
 }
 
 static int run_command(const cli_command *command, int count, const char *const *words) {

@@ -90,7 +90,7 @@ static bool read_points(const cli_args *args, pelt_light_arrangement *a) {
     if (points && !a->surfaces && strcmp(points, "pixels"))
         return cli_misuse(args, "--points %s: expected pixels or surfaces", points), false;
     if (!a->surfaces && cli_value(args, "texels")) return cli_misuse(args, "--texels needs --points surfaces"), false;
-    return cli_count(args, "texels", 1, UINT32_MAX, &a->texels);
+    return cli_count(args, "texels", &a->texels);
 }
 
 /* --light, --kind, --color, --falloff. False after a message. */
@@ -109,7 +109,7 @@ static bool read_light(const cli_args *args, const pelt_light_view *view, pelt_l
     while (kind && chosen < 3 && strcmp(kind, kinds[chosen])) chosen++;
     if (chosen == 3) return cli_misuse(args, "--kind %s: expected point, spot or area", kind), false;
     if (kind) pelt_light_set_kind(view, (pelt_light_kind)chosen, light);
-    if (!cli_number(args, "falloff", 0, 4, &falloff)) return false;
+    if (!cli_number(args, "falloff", &falloff)) return false;
     light->falloff = falloff > 0 ? (float)falloff : -1;
     return true;
 }
@@ -166,16 +166,16 @@ static int train_view(const cli_args *args, pelt_light_view *view, pelt_relight_
 int relight_train(const cli_args *args) {
     const char *path = cli_value(args, "output");
     double start = pelt_wall_seconds();
-    uint32_t size[2] = {400, 400}, bounces = 4, most = UINT32_MAX;
+    uint32_t size[2] = {400, 400}, bounces = 4;
     pelt_relight_options options = {.seed = args->seed, .threads = args->threads};
     pelt_light_arrangement arrangement = {0};
     pelt_light_view view;
     pelt_error error;
     if (args->input_count != 2) return cli_misuse(args, "train takes one scene: pelt relight train SCENE -o BOX.keys");
     if (!path) return cli_misuse(args, "-o BOX.keys is missing: name the file to write");
-    if (!cli_count(args, "samples", 1, most, &options.samples) || !cli_count(args, "keys", 1, most, &options.keys) ||
-        !cli_count(args, "basis", 1, most, &options.basis) || !cli_count(args, "bounces", 1, most, &bounces) ||
-        !cli_count(args, "key-samples", 1, most, &options.key_samples) || !read_size(args, size) ||
+    if (!cli_count(args, "samples", &options.samples) || !cli_count(args, "keys", &options.keys) ||
+        !cli_count(args, "basis", &options.basis) || !cli_count(args, "bounces", &bounces) ||
+        !cli_count(args, "key-samples", &options.key_samples) || !read_size(args, size) ||
         !read_moves(args, true, &arrangement) || !read_points(args, &arrangement))
         return CLI_MISUSE;
     pelt_result opened = pelt_light_view_open(&view, args->inputs[1], size[0], size[1], bounces, &error);
@@ -254,8 +254,8 @@ static int run_view(const cli_args *args, pelt_light_view *view, const pelt_reli
     shot.part = cli_value(args, "indirect") ? PELT_RELIT_INDIRECT
                 : cli_value(args, "direct") ? PELT_RELIT_DIRECT
                                             : PELT_RELIT_ALL;
-    if (!cli_count(args, "samples", 1, UINT32_MAX, &shot.samples) ||
-        !cli_count(args, "key-samples", 1, UINT32_MAX, &shot.key_samples) || !read_light(args, view, &shot.light))
+    if (!cli_count(args, "samples", &shot.samples) || !cli_count(args, "key-samples", &shot.key_samples) ||
+        !read_light(args, view, &shot.light))
         return CLI_MISUSE;
     if (!read_place(args, view, &shot.place, &error)) return error.code ? cli_error(&error) : CLI_MISUSE;
     pelt_picture picture = {view->width, view->height, NULL};
@@ -275,8 +275,7 @@ static int run_scene(const cli_args *args, const char *path) {
         return cli_misuse(args, "%s: expected a .keys file; a scene without one can only be gathered with --full",
                           args->inputs[1]);
     pelt_light_arrangement arrangement = {0};
-    if (!cli_count(args, "bounces", 1, UINT32_MAX, &bounces) || !read_size(args, size) ||
-        !read_moves(args, false, &arrangement))
+    if (!cli_count(args, "bounces", &bounces) || !read_size(args, size) || !read_moves(args, false, &arrangement))
         return CLI_MISUSE;
     pelt_result opened = pelt_light_view_open(&view, args->inputs[1], size[0], size[1], bounces, &error);
     if (!opened) opened = pelt_light_view_arrange(&view, &arrangement, &error);
@@ -356,10 +355,8 @@ int relight_measure(const cli_args *args) {
     pelt_relight_file file;
     pelt_error error;
     if (args->input_count < 2) return cli_misuse(args, "measure takes key points: pelt relight measure BOX.keys");
-    if (!cli_count(args, "novel", 1, UINT32_MAX, &options.novel) ||
-        !cli_count(args, "key-samples", 1, UINT32_MAX, &options.key_samples) ||
-        !cli_count(args, "reference", 1, UINT32_MAX, &options.reference) ||
-        !cli_count(args, "at", 1, UINT32_MAX, &options.points))
+    if (!cli_count(args, "novel", &options.novel) || !cli_count(args, "key-samples", &options.key_samples) ||
+        !cli_count(args, "reference", &options.reference) || !cli_count(args, "at", &options.points))
         return CLI_MISUSE;
     pelt_result result = pelt_relight_open(&file, args->inputs[1], scene, &error);
     if (!result) result = pelt_relight_measure_file(&file, &options, &m, &error);

@@ -119,11 +119,9 @@ static int make_and_write(face_sample *s, uint32_t points) {
     char output[4096];
     snprintf(output, sizeof output, "%s/face.glb", s->folder);
     if (!cli_may_write(s->args, output, face)) return CLI_MISUSE;
-    if (!cli_count(s->args, "frames", 1, 1000000, &train)) return CLI_MISUSE;
+    if (!cli_count(s->args, "frames", &train)) return CLI_MISUSE;
     test = train, range = train / 4 > 0 ? train / 4 : 1;
-    if (!cli_count(s->args, "test-frames", 1, 1000000, &test) ||
-        !cli_count(s->args, "range-frames", 1, 1000000, &range))
-        return CLI_MISUSE;
+    if (!cli_count(s->args, "test-frames", &test) || !cli_count(s->args, "range-frames", &range)) return CLI_MISUSE;
     if (cli_value(s->args, "hold-out") && !find_held_out(s, cli_value(s->args, "hold-out"))) return CLI_MISUSE;
     pelt_bundle *bundle = face ? pelt_bundle_read(face, &error) : NULL;
     if (face && !bundle) return cli_error(&error);

@@ -67,8 +67,22 @@ static pelt_result open_any(pelt_engine *e, const char *what, const pelt_engine_
                      "engine: %s is not an engine; expected face, face:FILE.glb, FILE.so or pipe:COMMAND", what);
 }
 
+static pelt_result check_options(const pelt_engine_options *o, pelt_error *error) {
+    const uint32_t most_points = 100000000, most_controls = 1 << 20;
+    if (o->points > most_points)
+        return pelt_fail_option(error, "points", "expected at most %u, not %u", most_points, o->points);
+    if (o->controls > most_controls)
+        return pelt_fail_option(error, "engine_controls", "expected at most %u, not %u", most_controls, o->controls);
+    if (!(o->cost >= 0 && o->cost <= 1e6))
+        return pelt_fail_option(error, "cost", "expected 0 to 1e6 microseconds, not %g", o->cost);
+    if (!(o->timeout == 0 || (o->timeout >= 1e-3 && o->timeout <= 1e6)))
+        return pelt_fail_option(error, "timeout", "expected 0.001 to 1e6 seconds, not %g", o->timeout);
+    return PELT_OK;
+}
+
 pelt_engine *pelt_engine_open(const char *what, const pelt_engine_options *given, pelt_error *error) {
     pelt_engine_options options = given ? *given : (pelt_engine_options){0};
+    if (check_options(&options, error)) return NULL;
     pelt_arena *arena = pelt_arena_new(0);
     pelt_engine *e = PELT_NEW(arena, 1, pelt_engine);
     if (!e) return pelt_arena_free(arena), pelt_no_memory(error), NULL;

@@ -356,6 +356,7 @@ pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
         return pelt_fail_option(error, "blend", "there is no blend %d", o->blend);
     if ((unsigned)o->corrective >= PELT_CORRECTIVE_COUNT)
         return pelt_fail_option(error, "corrective", "there is no corrective %d", o->corrective);
+    if (!o->seed) o->seed = 1;
     if (!o->blend) o->blend = presets[o->method].blend;
     if (!o->corrective) o->corrective = presets[o->method].corrective;
     o->method = method_of(o->blend, o->corrective);

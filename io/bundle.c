@@ -489,10 +489,11 @@ static bool are_axes(const int axes[3]) {
     return seen == 14 || (!axes[0] && !axes[1] && !axes[2]);
 }
 
-static pelt_result check_cache_options(const pelt_cache_options *o, pelt_error *error) {
+pelt_result pelt_check_cache_options(const pelt_cache_options *o, pelt_error *error) {
     const int most_frames = 1000000;
     if (!are_axes(o->axes))
-        return pelt_fail_option(error, "axes", "%d, %d, %d are not 1, 2 and 3 in some order, negative or not",
+        return pelt_fail_option(error, "axes",
+                                "expected each of 1, 2 and 3 once, negative or not, but they are %d, %d, %d",
                                 o->axes[0], o->axes[1], o->axes[2]);
     if (o->scale != 0 && !(o->scale >= 1e-9 && o->scale <= 1e9))
         return pelt_fail_option(error, "scale", "%g is not from 1e-9 to 1e9", o->scale);
@@ -507,7 +508,7 @@ static pelt_result check_cache_options(const pelt_cache_options *o, pelt_error *
 
 const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_need need, pelt_error *error) {
     const char *file;
-    if (PELT_MISSING(bundle, error) || PELT_MISSING(name, error) || check_cache_options(&bundle->cache, error))
+    if (PELT_MISSING(bundle, error) || PELT_MISSING(name, error) || pelt_check_cache_options(&bundle->cache, error))
         return NULL;
     pelt_clip *clip = find_clip(bundle, name, &file);
     if (!clip && pelt_ends_with(name, ".json")) return pelt_sculpts_read(bundle, name, error);

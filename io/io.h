@@ -37,6 +37,9 @@ bool pelt_file_begins(const char *path, const char *bytes);
    resolved; NULL: none (beside.c). */
 const pelt_clip *pelt_bundle_claims(const pelt_bundle *bundle, const char *path);
 
+/* Refuses ways to change a cache that make no sense, as pelt_bundle_clip does (bundle.c). */
+pelt_result pelt_check_cache_options(const pelt_cache_options *options, pelt_error *error);
+
 /* Whether a clip seems to have true positions, without reading them (bundle.c). */
 bool pelt_bundle_has_positions(const pelt_bundle *bundle, const pelt_clip *clip);
 

@@ -263,8 +263,7 @@ pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_p
     pelt_light light = live->file->view.light;
     memcpy(light.position, place->at, sizeof light.position);
     *seen = (pelt_relight_seen){0};
-    if (place->samples > 1u << 20)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "samples: expected at most %u", 1u << 20);
+    if (place->samples > 1u << 20) return pelt_fail_option(error, "samples", "expected at most %u", 1u << 20);
     pelt_result result = pelt_tracer_set_light(live->file->view.tracer, &light, error);
     if (result) return result;
     result = place->full ? gather_all(live, place, error) : light_from_keys(live, &light, place, seen, error);

@@ -99,10 +99,9 @@ pelt_result pelt_relight_picture(pelt_light_view *view, const pelt_relight_file 
     running r = {view, file, shot, out, NULL, NULL, NULL, NULL};
     *out = (pelt_relight_result){0};
     if (shot->key_samples && (shot->key_samples < 32 || shot->key_samples > 1u << 20))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "key_samples: expected 32 to %u, not %u", 1u << 20,
-                         shot->key_samples);
+        return pelt_fail_option(error, "key_samples", "expected 32 to %u, not %u", 1u << 20, shot->key_samples);
     if (shot->samples > 1u << 20)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "samples: expected 1 to %u, not %u", 1u << 20, shot->samples);
+        return pelt_fail_option(error, "samples", "expected 1 to %u, not %u", 1u << 20, shot->samples);
     float **buffers[] = {&r.direct, &r.indirect, &r.gathered};
     for (int i = 0; i < 3; i++) *buffers[i] = PELT_NEW(view->arena, 3 * (size_t)view->width * view->height, float);
     r.values = PELT_NEW(view->arena, 3 * view->point_count, float);

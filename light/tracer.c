@@ -53,6 +53,8 @@ static pelt_result check_geometry(const pelt_scene *scene, pelt_error *error) {
     return PELT_OK;
 }
 
+static const float steepest_falloff = 4;
+
 static pelt_result check_light(const pelt_scene *scene, const pelt_light *light, pelt_error *error) {
     bool finite = all_finite(light->position, 3) && all_finite(light->color, 3) && isfinite(light->intensity) &&
                   all_finite(light->direction, 3) && all_finite(light->edges[0], 6) && isfinite(light->falloff) &&
@@ -60,6 +62,9 @@ static pelt_result check_light(const pelt_scene *scene, const pelt_light *light,
     if (!finite) return pelt_fail(error, PELT_ERROR_NUMBER, "%s: a light has a number that is not finite", scene->name);
     if (light->intensity < 0 || light->color[0] < 0 || light->color[1] < 0 || light->color[2] < 0)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: a light has a negative intensity or colour", scene->name);
+    if (light->falloff > steepest_falloff)
+        return pelt_fail_option(error, "falloff", "expected at most %g, not %g", (double)steepest_falloff,
+                                (double)light->falloff);
     bool directed = light->kind == PELT_LIGHT_SPOT || light->kind == PELT_LIGHT_FAR;
     if (directed && !(v3_length(v3_of(light->direction)) > 0))
         return pelt_fail(error, PELT_ERROR_DATA, "%s: a light has no direction", scene->name);

@@ -15,7 +15,7 @@ typedef pelt_relight_training training;
 
 static pelt_result check(const char *name, uint32_t value, uint32_t low, uint32_t high, pelt_error *error) {
     if (value >= low && value <= high) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: expected %u to %u, not %u", name, low, high, value);
+    return pelt_fail_option(error, name, "expected %u to %u, not %u", low, high, value);
 }
 
 static pelt_result resolve(pelt_relight_options *o, pelt_error *error) {
@@ -37,9 +37,8 @@ pelt_result pelt_relight_begin(training *t, pelt_light_view *view, const pelt_re
     if (result) return result;
     uint64_t frames = (uint64_t)options->grid.columns * options->grid.rows * pelt_light_place_count(view);
     if (frames > 1000000)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "lights: %llu training frames exceed the limit of 1000000; use fewer",
-                         (unsigned long long)frames);
+        return pelt_fail_option(error, "lights", "%llu training frames exceed the limit of 1000000; use fewer",
+                                (unsigned long long)frames);
     result =
         pelt_light_frames_open(&t->frames, view, &t->options.grid, folder, t->options.samples, t->options.seed, error);
     if (result) return result;

@@ -52,10 +52,8 @@ pelt_result pelt_light_view_open(pelt_light_view *s, const char *name, uint32_t 
     if (!error) error = &own;
     *s = (pelt_light_view){.name = name, .width = width, .height = height, .bounces = bounces};
     if (!width || !height || width > 8192 || height > 8192)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "size: expected 1 to 8192 pixels per side, not %u x %u", width,
-                         height);
-    if (!bounces || bounces > 100)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "bounces: expected 1 to 100, not %u", bounces);
+        return pelt_fail_option(error, "size", "expected 1 to 8192 pixels per side, not %u x %u", width, height);
+    if (!bounces || bounces > 100) return pelt_fail_option(error, "bounces", "expected 1 to 100, not %u", bounces);
     s->arena = pelt_arena_new(0);
     s->scene = strcmp(name, "cornell") ? pelt_light_scene_read(name, error) : pelt_cornell_box(error);
     if (!s->scene) return error->code;
@@ -152,7 +150,7 @@ pelt_result pelt_light_view_place(pelt_light_view *s, const pelt_light_place *pl
         const pelt_light_move *move = &s->arrangement.moves[i];
         for (int c = 0; c < 4; c++)
             if (!isfinite(place->at[i][c]))
-                return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: the place of %s is not finite", move->name);
+                return pelt_fail_option(error, "move", "the place of %s is not finite", move->name);
         if (is_camera(move))
             move_camera(s, place->at[i]);
         else
@@ -185,21 +183,19 @@ static pelt_result check_move(const pelt_light_view *s, uint32_t index, pelt_err
     double middle[3];
     for (uint32_t i = 0; i < index; i++)
         if (!strcmp(s->arrangement.moves[i].name, move->name))
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: %s is moved twice; move it once", move->name);
+            return pelt_fail_option(error, "move", "%s is moved twice; move it once", move->name);
     for (int c = 0; c < 8; c++)
         if (!isfinite(move->ends[c / 4][c % 4]))
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: a number of %s is not finite", move->name);
+            return pelt_fail_option(error, "move", "a number of %s is not finite", move->name);
     if (!move->count || move->count > 1000)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: expected 1 to 1000 places of %s, not %u", move->name,
-                         move->count);
+        return pelt_fail_option(error, "move", "expected 1 to 1000 places of %s, not %u", move->name, move->count);
     if (is_camera(move) || middle_of(s, move->name, middle)) return PELT_OK;
     const pelt_scene *scene = s->scene;
     char known[200] = "";
     for (uint32_t i = 0; i < scene->object_count && strlen(known) < 100; i++)
         if (*scene->object_names[i] && middle_of(s, scene->object_names[i], middle))
             snprintf(known + strlen(known), sizeof known - strlen(known), ", %.60s", scene->object_names[i]);
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: %s has no object %s; its objects are camera%s", s->name,
-                     move->name, known);
+    return pelt_fail_option(error, "move", "%s has no object %s; its objects are camera%s", s->name, move->name, known);
 }
 
 uint32_t pelt_light_place_count(const pelt_light_view *s) {
@@ -250,12 +246,12 @@ pelt_result pelt_light_place_check(const pelt_light_view *s, const pelt_light_pl
         double t = square > 0 ? fmin(fmax(along / square, 0), 1) : 0;
         for (int c = 0; c < 4; c++) off = fmax(off, fabs(from[c] + t * (to[c] - from[c]) - at[c]) / units[c]);
         if (off > 1e-4)
-            return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                             "move: in training %s went from %g,%g,%g,%g to %g,%g,%g,%g; %g,%g,%g,%g is not on that "
-                             "path; train with it, or gather all points",
-                             move->name, (double)from[0], (double)from[1], (double)from[2], (double)from[3],
-                             (double)to[0], (double)to[1], (double)to[2], (double)to[3], (double)at[0], (double)at[1],
-                             (double)at[2], (double)at[3]);
+            return pelt_fail_option(error, "move",
+                                    "in training %s went from %g,%g,%g,%g to %g,%g,%g,%g; %g,%g,%g,%g is not on that "
+                                    "path; train with it, or gather all points",
+                                    move->name, (double)from[0], (double)from[1], (double)from[2], (double)from[3],
+                                    (double)to[0], (double)to[1], (double)to[2], (double)to[3], (double)at[0],
+                                    (double)at[1], (double)at[2], (double)at[3]);
     }
     return PELT_OK;
 }
@@ -265,8 +261,8 @@ static pelt_result see_all(pelt_light_view *s, pelt_error *error) {
     uint64_t count = 1;
     for (uint32_t i = 0; i < s->arrangement.move_count; i++) count *= s->arrangement.moves[i].count;
     if (count > 100000)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "move: %llu places exceed the limit of 100000; use fewer",
-                         (unsigned long long)count);
+        return pelt_fail_option(error, "move", "%llu places exceed the limit of 100000; use fewer",
+                                (unsigned long long)count);
     for (uint32_t i = 0; i < count; i++) {
         pelt_light_place place = place_number(s, i, true);
         pelt_result result = pelt_light_view_place(s, &place, error);
@@ -280,7 +276,7 @@ static pelt_result see_all(pelt_light_view *s, pelt_error *error) {
 static pelt_result lay_points(pelt_light_view *s, pelt_error *error) {
     uint32_t texels = s->arrangement.texels ? s->arrangement.texels : s->width * s->height;
     if (texels < 16 || texels > 1u << 26)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "texels: expected 16 to %u, not %u", 1u << 26, texels);
+        return pelt_fail_option(error, "texels", "expected 16 to %u, not %u", 1u << 26, texels);
     s->surfaces = pelt_light_surfaces_new(s->arena, s->scene, s->rest, error);
     if (!s->surfaces) return PELT_ERROR_MEMORY;
     if (s->arrangement.seen && !pelt_light_surfaces_set_seen(s->surfaces, s->arrangement.seen))
@@ -369,8 +365,8 @@ pelt_result pelt_light_grid_check(const pelt_light_grid *grid, pelt_error *error
     bool finite = true;
     for (int c = 0; c < 3; c++) finite = finite && isfinite(grid->low[c]) && isfinite(grid->high[c]);
     if (finite && grid->columns && grid->rows && grid->columns <= 1000 && grid->rows <= 1000) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                     "lights: expected a grid of 1 to 1000 columns and rows between finite corners, such as 12x12");
+    return pelt_fail_option(error, "lights",
+                            "expected a grid of 1 to 1000 columns and rows between finite corners, such as 12x12");
 }
 
 /* Columns run along the longest side of the plane, rows along the next. */

@@ -73,7 +73,8 @@ static pelt_result check(const pelt_skin *skin, const pelt_bundle *bundle, const
     if (o->targets < 2 || o->targets > 65535)
         return pelt_fail_option(error, "targets", "%u is not between 2 and 65535", o->targets);
     for (size_t c = 0; c < o->clip_count; c++)
-        if (!o->clips || !o->clips[c]) return pelt_fail_option(error, "clips", "clip %zu of the list is NULL", c);
+        if (!o->clips || !pelt_is_own_clip(bundle, o->clips[c]))
+            return pelt_fail_option(error, "clips", "clip %zu of the list is NULL, or of another bundle", c);
     return PELT_OK;
 }
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_SIZE = 480, SMALLEST_SIZE = 64, LARGEST_SIZE = 4096, MOST_PAIRED = 4 };
+enum { DEFAULT_SIZE = 480, SMALLEST_SIZE = 32, MOST_PAIRED = 4 };
 
 static const double ELEVATION = 12;
 
@@ -354,11 +354,11 @@ static pelt_result check_mesh(const pelt_report_page *page, pelt_error *error) {
 pelt_result gallery_make(const pelt_report_page *page, bool alone, gallery *out, pelt_error *error) {
     pelt_result result = check_mesh(page, error);
     *out = (gallery){0};
+    if (!result && page->picture_size) result = pelt_check_picture_size("picture_size", page->picture_size, error);
     if (result != PELT_OK) return result;
     out->arena = pelt_arena_new(0);
     plan p = {.page = page, .gallery = out, .alone = alone};
     p.size = page->picture_size ? page->picture_size : DEFAULT_SIZE;
-    p.size = p.size < SMALLEST_SIZE ? SMALLEST_SIZE : p.size > LARGEST_SIZE ? LARGEST_SIZE : p.size;
     result = pelt_stage(out->arena, plan_all, &p, error);
     if (!result && !alone) result = draw_all(&p, error);
     if (result != PELT_OK) gallery_free(out);

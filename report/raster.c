@@ -293,6 +293,12 @@ bool pelt_view_turn(pelt_view *view, const pelt_mesh *mesh, const float *positio
 
 /* -- Images -------------------------------------------------------------------------------------------------------- */
 
+pelt_result pelt_check_picture_size(const char *option, uint32_t pixels, pelt_error *error) {
+    enum { LEAST = 32, MOST = 4096 };
+    if (pixels >= LEAST && pixels <= MOST) return PELT_OK;
+    return pelt_fail_option(error, option, "expected %d to %d pixels, not %u", LEAST, MOST, pixels);
+}
+
 pelt_image *pelt_image_new(uint32_t width, uint32_t height) {
     if (width == 0 || height == 0 || width > LARGEST_SIDE || height > LARGEST_SIDE) return NULL;
     pelt_image *image = calloc(1, sizeof *image + 4 * (size_t)width * height);

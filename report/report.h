@@ -54,6 +54,8 @@ pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const pelt_
 void pelt_image_paste(pelt_image *to, const pelt_image *from, uint32_t left, uint32_t top);
 
 pelt_image *pelt_image_new(uint32_t width, uint32_t height);
+/* Refuses pictures that are too small to see anything in, or too large to draw. */
+pelt_result pelt_check_picture_size(const char *option, uint32_t pixels, pelt_error *error);
 void pelt_image_free(pelt_image *image);
 /* Free the bytes of pictures and pages with free(). */
 pelt_result pelt_image_png(const pelt_image *image, pelt_bytes *png, pelt_error *error);

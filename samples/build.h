@@ -21,6 +21,8 @@ typedef struct sample_joint {
     double head[3], tail[3];
 } sample_joint;
 
+enum { SAMPLE_MOST_FRAMES = 100000 };
+
 /* Small deterministic random numbers (splitmix64). */
 typedef struct sample_random {
     uint64_t state;

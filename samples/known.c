@@ -290,6 +290,8 @@ static pelt_result make_clips(void *user, pelt_error *error) {
 
 pelt_result pelt_sample_known(pelt_bundle *bundle, const pelt_sample_options *options, pelt_error *error) {
     pelt_error own;
+    if (options->frames > SAMPLE_MOST_FRAMES)
+        return pelt_fail_option(error, "frames", "expected at most %d, not %u", SAMPLE_MOST_FRAMES, options->frames);
     known k = {.bundle = bundle, .options = options, .arena = pelt_arena_new(0)};
     pelt_result result = pelt_stage(k.arena, make_clips, &k, &own);
     if (result) pelt_fail(error, result, "%s", own.text);

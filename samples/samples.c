@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_VERTICES = 100, MOST_VERTICES = 4000000, MOST_FRAMES = 100000, MOST_INFLUENCES = 4 };
+enum { LEAST_VERTICES = 100, MOST_VERTICES = 4000000, MOST_INFLUENCES = 4 };
 
 static const uint64_t most_bytes = (uint64_t)4 << 30; /* of true positions */
 
@@ -260,10 +260,10 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
         return NULL;
     }
     uint64_t split = options->variant ? 6 : 1; /* triangle corners per vertex of a closed mesh */
-    if (options->frames > MOST_FRAMES || 12 * split * vertices * (frames[0] + frames[1]) > most_bytes) {
+    if (options->frames > SAMPLE_MOST_FRAMES || 12 * split * vertices * (frames[0] + frames[1]) > most_bytes) {
         pelt_fail(error, PELT_ERROR_ARGUMENT,
                   "%s: %u vertices in %u + %u frames exceed the limits of a sample (%d frames, 4 GiB); request fewer",
-                  recipe->name, vertices, frames[0], frames[1], MOST_FRAMES);
+                  recipe->name, vertices, frames[0], frames[1], SAMPLE_MOST_FRAMES);
         return NULL;
     }
     pelt_arena *arena = pelt_arena_new(0);

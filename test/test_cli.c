@@ -66,7 +66,25 @@ static void misuse_is_2_and_says_what_was_expected(void **state) {
         {"fit arm.glb --trian train -o x.pelt", "did you mean --train?"},
         {"fit arm.glb --train train -o x.pelt --influences 0", "from 1 to "},
         {"fit arm.glb --train train -o x.pelt --influences 2.5", "expected an integer"},
-        {"fit arm.glb --train train -o x.pelt --holdout nan", "from 0 to 0.9"},
+        {"fit arm.glb --train train -o x.pelt --influences 65", "--influences: expected a number from 1 to 64"},
+        {"fit arm.glb --train train -o x.pelt --holdout nan", "expected a number"},
+        {"fit arm.glb --train train -o x.pelt --holdout 0.95", "--holdout: 0.95"},
+        {"fit arm.glb --train train -o x.pelt --weigh train:1=2e6 --blend fit", "at most 1e+06"},
+        {"fit arm.glb --train train -o x.pelt --scale 1e10", "--scale: "},
+        {"fit arm.glb --train train -o x.pelt --frames 2000000", "--frames: "},
+        {"fit arm.glb --train train -o x.pelt --frames 1e30", "--frames 1e30"},
+        {"compare arm.glb --train train --test test --picture-size 5000", "--picture-size: expected"},
+        {"render arm.pelt arm.glb --clip test -o x --size 20", "--size: expected"},
+        {"export arm.pelt arm.glb -o x.glb --targets 1", "--targets: 1 is not between 2"},
+        {"bench --turns 2", "--turns: expected 3 to"},
+        {"bench --vertices 0", "--vertices: expected"},
+        {"keys speed --points 20000000", "--points: expected"},
+        {"keys speed --basis 200000", "--basis: expected"},
+        {"sample arm -o x --frames 200000", "frames"},
+        {"sample face -o x --frames 2000000", "--frames: expected"},
+        {"keys train x.csv -o x.keys --engine face --timeout 1e7", "--timeout: expected"},
+        {"keys train x.csv -o x.keys --engine face --cost -1", "--cost: expected"},
+        {"keys train x.csv -o x.keys --engine x.so --engine-controls 2000000", "--engine-controls: expected"},
         {"fit arm.glb --train train -o x.pelt --method magic", "choose from"},
         {"fit arm.glb --train train -o x.pelt --blend magic", "choose from"},
         {"fit arm.glb extra --train train -o x.pelt", "one input too many"},
@@ -303,6 +321,8 @@ static void bench_reports_every_instruction_set_that_works(void **state) {
     }
     json_decref(bench);
     assert_int_equal(pelt("bench nothing.pelt"), 1);
+    assert_int_equal(pelt("bench no.pelt 2.pelt 3.pelt 4.pelt 5.pelt 6.pelt 7.pelt 8.pelt 9.pelt"), 1);
+    assert_non_null(strstr(program_errors, "no.pelt"));
     assert_int_equal(pelt("bench one.pelt two.pelt --device gl"), 2);
 }
 

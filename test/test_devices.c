@@ -69,7 +69,7 @@ static void bench_on_a_device_stands_beside_fill_and_copy(void **state) {
 static void devices_that_are_not_here_are_refused_with_a_sentence(void **state) {
     (void)state;
     assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o never.pc2 --device warp"), 1);
-    assert_non_null(strstr(program_errors, "\"warp\" is no device"));
+    assert_non_null(strstr(program_errors, "\"warp\" is not a device"));
     assert_int_equal(pelt("eval arm.pelt arm.glb --clip test -o never.pc2 --device gl:999"), 1);
     assert_int_equal(pelt("bench arm.pelt --device cuda:99"), 1);
     assert_true(strstr(program_errors, "CUDA") != NULL);

@@ -536,6 +536,30 @@ static void what_no_joint_tells_is_warned_of(void **state) {
     assert_false(warned_of(coupled));
 }
 
+/* Where features start from is drawn at random: seeds are other skins, and no seed is the first. */
+static void a_fit_draws_by_its_seed(void **state) {
+    (void)state;
+    static const uint32_t seeds[] = {0, 1, 2, 2};
+    static double angles[MOST][JOINTS];
+    pelt_bytes *skins[4];
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    uint32_t count = corrected_poses(JOINTS, 30, 40, 5, angles[0]);
+    const pelt_clip *clip = corrected_clip(bundle, "train", count, angles[0], coupled);
+    for (int i = 0; i < 4; i++) {
+        pelt_fit_options options = {
+            .method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_FEATURES, .seed = seeds[i], .threads = 1};
+        skins[i] = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, NULL, NULL);
+        assert_non_null(skins[i]);
+    }
+    for (int i = 0; i < 4; i += 2) {
+        assert_int_equal(skins[i]->size, skins[i + 1]->size);
+        assert_memory_equal(skins[i]->bytes, skins[i + 1]->bytes, skins[i]->size);
+    }
+    assert_true(skins[0]->size != skins[2]->size || memcmp(skins[0]->bytes, skins[2]->bytes, skins[0]->size));
+    for (int i = 0; i < 4; i++) pelt_bytes_free(skins[i]);
+    character_free(bundle);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instruction_set_gives_the_coefficients_of_the_definition),
@@ -550,6 +574,7 @@ int main(void) {
         cmocka_unit_test(sums_leave_out_the_least),
         cmocka_unit_test(features_are_chosen_where_they_predict_better_and_examples_tell),
         cmocka_unit_test(a_fit_has_the_same_bytes_with_any_number_of_threads),
+        cmocka_unit_test(a_fit_draws_by_its_seed),
         cmocka_unit_test(no_pose_displaces_beyond_the_bound),
         cmocka_unit_test(what_no_joint_tells_is_warned_of),
     };

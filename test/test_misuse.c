@@ -302,9 +302,9 @@ static void ways_to_change_a_cache_are_checked_before_any_is_read(void **state) 
     static const struct {
         pelt_cache_options options;
         const char *words;
-    } wrong[] = {{{.axes = {1, 2, 2}}, "axes: 1, 2, 2"},
-                 {{.axes = {9, 2, 3}}, "axes: 9"},
-                 {{.axes = {0, 2, 3}}, "axes: 0"},
+    } wrong[] = {{{.axes = {1, 2, 2}}, "axes: expected"},
+                 {{.axes = {9, 2, 3}}, "they are 9, 2, 3"},
+                 {{.axes = {0, 2, 3}}, "they are 0, 2, 3"},
                  {{.axes = {INT32_MIN, 2, 3}}, "axes:"},
                  {{.scale = NAN}, "scale:"},
                  {{.scale = -1}, "scale:"},
@@ -359,8 +359,8 @@ static pelt_result read_nothing(void *user, uint32_t first, uint32_t count, floa
     return PELT_ERROR_FILE;
 }
 
-static pelt_result describe_nothing(void *user, const pelt_keys *keys, char **text, pelt_error *error) {
-    (void)user, (void)keys, (void)text, (void)error;
+static pelt_result describe_nothing(void *user, const pelt_keys *keys, pelt_keys_words *words, pelt_error *error) {
+    (void)user, (void)keys, (void)words, (void)error;
     return PELT_ERROR_DATA;
 }
 

@@ -464,6 +464,8 @@ static pelt_result start_threads(pelt_server *s, pelt_error *error) {
 }
 
 pelt_server *pelt_server_start(pelt_view *view, const pelt_server_options *options, pelt_error *error) {
+    if (options->port > UINT16_MAX)
+        return pelt_fail_option(error, "port", "expected at most %u, not %u", UINT16_MAX, options->port), NULL;
     pelt_server *s = calloc(1, sizeof *s);
     if (!s) return pelt_no_memory(error), NULL;
     s->view = view, s->folder = options->folder, s->listener = -1;
@@ -472,7 +474,7 @@ pelt_server *pelt_server_start(pelt_view *view, const pelt_server_options *optio
     pthread_cond_init(&s->clock_change, NULL);
     if (!make_key(s->key))
         pelt_fail(error, PELT_ERROR_FILE, "the system provides no random numbers for a key");
-    else if (!open_listener(s, options->port, error) && !start_threads(s, error))
+    else if (!open_listener(s, (uint16_t)options->port, error) && !start_threads(s, error))
         return s;
     pelt_server_stop(s);
     return NULL;

@@ -14,7 +14,7 @@
 typedef struct pelt_server pelt_server;
 
 typedef struct pelt_server_options {
-    uint16_t port;          /* 0: a free one */
+    uint32_t port;          /* 0: a free one */
     const char *folder;     /* private folder for files sent by clients; NULL: refuse them */
     double request_seconds; /* time limit for sending a request, or receiving the answer; 0: 30 */
 } pelt_server_options;

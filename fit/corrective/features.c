@@ -88,7 +88,8 @@ pelt_feature_net pelt_features_of(pelt_arena *arena, const pelt_poses *poses, co
                             .example_count = poses->count,
                             .list = PELT_NEW(arena, inputs->count, pelt_neighbourhood),
                             .moved = PELT_NEW(arena, (size_t)poses->count * inputs->count, uint8_t),
-                            .log_lambda = log(1e-3)};
+                            .log_lambda = log(1e-3),
+                            .seed = seed};
     for (uint32_t g = 0; g < net.count; g++) {
         pelt_neighbourhood *near = &net.list[g];
         list_near(arena, inputs, g, near);

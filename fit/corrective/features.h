@@ -28,9 +28,8 @@ typedef struct pelt_feature_net {
     uint8_t *moved; /* [example][count] 1 where any input of the neighbourhood is moved; otherwise all its features are
                        0 */
     double log_lambda;
+    uint64_t seed; /* of the first weights, and of the order in which examples are seen; from 1 on */
 } pelt_feature_net;
-
-enum { PELT_FEATURE_SEED = 1 };
 
 /* The next random number after a state (splitmix64). */
 uint64_t pelt_feature_random(uint64_t *state);
@@ -156,7 +155,7 @@ typedef struct pelt_feature_settings {
    check. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
-                                            uint32_t width, double goal, uint32_t threads);
+                                            uint32_t width, double goal, uint32_t seed, uint32_t threads);
 
 /* -- Sums (features_sums.c) ----------------------------------------------------------------------------------------- */
 

@@ -211,9 +211,9 @@ static double least_weight(pelt_arena *work, pelt_feature_targets targets) {
 
 /* Sets up a fold, with features that train without it. */
 static void start_fold(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs, const int *fold,
-                       int own, uint32_t width, trial *v, pelt_feature_learning *learning) {
+                       int own, uint32_t width, uint64_t seed, trial *v, pelt_feature_learning *learning) {
     pelt_feature_net *net = PELT_NEW(arena, 1, pelt_feature_net);
-    *net = pelt_features_of(arena, poses, inputs, width, PELT_FEATURE_SEED);
+    *net = pelt_features_of(arena, poses, inputs, width, seed);
     v->net = net;
     v->rows = PELT_NEW(arena, poses->count, uint32_t), v->fold = PELT_NEW(arena, poses->count, uint32_t);
     v->remains = PELT_NEW(arena, v->targets.count, remains);
@@ -250,7 +250,7 @@ static int best_ridge(const remains *r, int kind) {
    large, overfitting is no concern: one check shows what features are worth, and the fit uses MANY_STEPS. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
-                                            uint32_t width, double goal, uint32_t threads) {
+                                            uint32_t width, double goal, uint32_t seed, uint32_t threads) {
     pelt_arena *work = pelt_arena_inside(arena);
     pelt_feature_settings out = {
         .width = width, .steps = MARKS[0], .ridge = 1e-2, .turn_ridge = 1e-1, .left = INFINITY};
@@ -259,7 +259,7 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
     trial folds[FOLDS] = {{.targets = targets, .least = least}, {.targets = targets, .least = least}};
     int *fold = PELT_NEW(work, poses->count, int);
     pelt_kernel_folds(poses, fold);
-    for (int f = 0; f < FOLDS; f++) start_fold(work, poses, inputs, fold, f, width, &folds[f], &learning[f]);
+    for (int f = 0; f < FOLDS; f++) start_fold(work, poses, inputs, fold, f, width, seed, &folds[f], &learning[f]);
     bool many = folds[0].fold_count >= LARGE_FOLD;
     for (int mark = 0; mark < (many ? 1 : MARK_COUNT); mark++) {
         remains r = learn_and_try(work, folds, learning, MARKS[mark], threads);

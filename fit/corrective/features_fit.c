@@ -553,7 +553,7 @@ static void learn(feature_fit *k, pelt_feature_targets targets) {
     uint32_t n = k->poses->count, half = k->settings->steps / 2, threads = k->f->options.threads;
     k->examples = PELT_NEW(arena, n, uint32_t);
     for (uint32_t e = 0; e < n; e++) k->examples[e] = e;
-    k->net = pelt_features_of(arena, k->poses, k->inputs, k->settings->width, PELT_FEATURE_SEED);
+    k->net = pelt_features_of(arena, k->poses, k->inputs, k->settings->width, k->f->options.seed);
     pelt_feature_learning learning = pelt_feature_learning_of(arena, &k->net, targets, n, k->examples);
     pelt_feature_learn(arena, &learning, half, false, threads);
     pelt_feature_learn(arena, &learning, k->settings->steps - half, true, threads);

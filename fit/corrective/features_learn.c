@@ -271,7 +271,7 @@ static void walk(double *value, double gradient, double *mean, double *square, p
 static size_t choose_rows(pelt_arena *work, const pelt_feature_learning *l, uint32_t *rows) {
     size_t n = l->row_count, parts = (n + MOST_ROWS - 1) / MOST_ROWS, turn = l->steps / BATCHES, count = 0;
     uint32_t *dealt = PELT_NEW(work, n, uint32_t);
-    uint64_t state = turn / parts;
+    uint64_t state = turn / parts + ((l->net->seed - 1) << 32);
     for (size_t r = 0; r < n; r++) dealt[r] = (uint32_t)(r % parts);
     for (size_t r = n; r-- > 1 && parts > 1;) {
         size_t other = (size_t)(pelt_feature_random(&state) % (r + 1));

@@ -564,9 +564,9 @@ static uint32_t choose_width(const kernel_fit *k, pelt_feature_targets targets) 
     double left[2];
     if (k->poses.count > FEW_EXAMPLES) return FEATURES;
     for (int i = 0; i < 2; i++)
-        left[i] =
-            pelt_feature_validate(k->f->arena, &k->poses, &k->inputs, targets, widths[i], 0, k->f->options.threads)
-                .left;
+        left[i] = pelt_feature_validate(k->f->arena, &k->poses, &k->inputs, targets, widths[i], 0, k->f->options.seed,
+                                        k->f->options.threads)
+                      .left;
     return widths[left[1] < WORTH * left[0]];
 }
 
@@ -583,8 +583,9 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
         return PELT_OK;
     pelt_feature_targets targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, turns,
                                                            &f->bundle->mesh, f->model.positions, f->options.threads);
-    pelt_feature_settings settings = pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets,
-                                                           choose_width(k, targets), k->left, f->options.threads);
+    pelt_feature_settings settings =
+        pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, choose_width(k, targets), k->left,
+                              f->options.seed, f->options.threads);
     if (!forced && !(settings.left < k->left)) return PELT_OK;
     *done = true;
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, turns, targets, &settings, error);

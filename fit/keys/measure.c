@@ -1,7 +1,7 @@
 /* measure.c: plays frames with known truth through key points and the soft cache. The truth replaces the engine, which
    is asked for this frame or the previous one. */
 
-#include "fit/keys/subspace.h"
+#include "fit/keys/model.h"
 #include "rig/clock.h"
 #include "rig/sort.h"
 #include <math.h>
@@ -267,11 +267,7 @@ static pelt_result check(const pelt_keys *keys, const pelt_frames *frames, pelt_
         return pelt_fail_option(error, "point_cost", "expected seconds, not %g", o->point_cost);
     if (!(o->call_cost >= 0 && isfinite(o->call_cost)))
         return pelt_fail_option(error, "call_cost", "expected seconds, not %g", o->call_cost);
-    const char *field = pelt_soft_cache_problem(&o->soft_cache);
-    if (field)
-        return pelt_fail_option(
-            error, field,
-            "out of range; e_min and e_max are from 1e-6 to 1e6, e_min not above e_max, and step is from 0 to 1");
+    if (pelt_check_soft_cache(&o->soft_cache, error)) return PELT_ERROR_ARGUMENT;
     if (!(o->bar > 0)) o->bar = 0.01;
     return PELT_OK;
 }

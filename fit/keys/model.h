@@ -47,4 +47,7 @@ pelt_result pelt_keys_form(const pelt_keys_model *model, pelt_keys *keys, pelt_e
 /* The bytes of a .keys file. */
 pelt_bytes *pelt_keys_pack(const pelt_keys *keys, pelt_error *error);
 
+/* pelt_soft_cache_problem in a sentence (options.c). */
+pelt_result pelt_check_soft_cache(const pelt_soft_cache_options *options, pelt_error *error);
+
 #endif

@@ -143,6 +143,14 @@ static pelt_result check_together(const pelt_frames *f, const pelt_keys_options 
     return PELT_OK;
 }
 
+pelt_result pelt_check_soft_cache(const pelt_soft_cache_options *o, pelt_error *error) {
+    const char *field = pelt_soft_cache_problem(o);
+    if (!field) return PELT_OK;
+    return pelt_fail_option(error, field,
+                            "out of range; e_min and e_max are from 1e-6 to 1e6, e_min not above e_max, and step is "
+                            "from 0 to 1");
+}
+
 pelt_result pelt_keys_resolve(const pelt_frames *f, pelt_keys_options *o, pelt_error *error) {
     pelt_result result = check_frames(f, o->shared, error);
     if (result) return result;

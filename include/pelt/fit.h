@@ -551,6 +551,8 @@ typedef struct pelt_fit_options {
     pelt_kernel_options kernel;
     double holdout;   /* fraction of the examples held out of a second fit, for the report: up to 0.9; 0: 0.2,
                          negative: none */
+    uint32_t seed;    /* of what a fit draws at random: where learned features (corrective kernel) start from, and the
+                         order in which they see the examples; 0: 1 */
     uint32_t threads; /* 0: as many as the machine has. The bytes are the same for any number */
     pelt_progress progress;
 } pelt_fit_options;
