@@ -120,6 +120,9 @@ static void joints_are_those_of_the_bundle_or_of_the_skin(void **state) {
         uint32_t vertices = opened[c] ? opened[c]->mesh.vertex_count : skin->vertex_count;
         assert_int_equal(value_of(character, "vertices"), vertices);
         assert_int_equal(value_of(character, "triangles"), opened[c] ? opened[c]->mesh.triangle_count : 0);
+        pelt_resource mesh = get(view, "data/c%zu/mesh.bin", c);
+        assert_near(value_of(character, "diagonal"), pelt_diagonal((const float *)mesh.bytes + 2, vertices), 1e-5);
+        free(mesh.bytes);
     }
     assert_string_equal(text_of(character_at(show, POINTS), "name"), "w");
     assert_string_equal(text_of(character_at(show, ELBOW), "name"), "elbow");
