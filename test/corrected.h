@@ -124,6 +124,25 @@ static inline uint32_t corrected_poses(uint32_t joints, int step, uint32_t more,
     return count;
 }
 
+/* The family that the kernel corrective chooses for a chain of joints by itself, and its validation error. */
+static inline pelt_family corrected_family(uint32_t joints, uint32_t vertices, int step, uint32_t more,
+                                           corrected_truth *truth, double *left) {
+    pelt_error error = {0};
+    pelt_fit_report report = {0};
+    pelt_bundle *bundle = character_chain(joints, vertices);
+    double *angles = calloc((size_t)(1 + joints * (120 / (uint32_t)step + 1) + more) * joints, sizeof *angles);
+    uint32_t count = corrected_poses(joints, step, more, 5, angles);
+    const pelt_clip *clip = corrected_clip(bundle, "train", count, angles, truth);
+    pelt_bytes *bytes =
+        pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1),
+                 &(pelt_fit_options){.method = PELT_METHOD_KERNEL, .holdout = -1, .threads = 1}, &report, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    pelt_family family = report.kernel->family;
+    *left = report.kernel->validation_error;
+    free(angles), pelt_bytes_free(bytes), pelt_fit_report_free(&report), character_free(bundle);
+    return family;
+}
+
 /* How much a vertex of a chain belongs to each joint but the first: cos^2 of its distance, 0 from one unit on. */
 static inline void corrected_sizes(const pelt_bundle *bundle, uint32_t vertex, double *sizes) {
     sizes[0] = 0;

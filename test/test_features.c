@@ -448,30 +448,13 @@ static void sums_leave_out_the_least(void **state) {
 
 /* -- Fits ---------------------------------------------------------------------------------------------------------- */
 
-static pelt_family family_chosen(uint32_t more, double *left) {
-    static double angles[MOST][JOINTS];
-    pelt_error error = {0};
-    pelt_fit_report report = {0};
-    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
-    uint32_t count = corrected_poses(JOINTS, 30, more, 5, angles[0]);
-    const pelt_clip *clip = corrected_clip(bundle, "train", count, angles[0], coupled);
-    pelt_bytes *bytes =
-        pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1),
-                 &(pelt_fit_options){.method = PELT_METHOD_KERNEL, .holdout = -1, .threads = 1}, &report, &error);
-    if (!bytes) fail_msg("%s", error.text);
-    pelt_family family = report.kernel->family;
-    *left = report.kernel->validation_error;
-    pelt_bytes_free(bytes), pelt_fit_report_free(&report), character_free(bundle);
-    return family;
-}
-
 /* Sweeps say nothing about joints that move together: with few other examples only kernels are allowed. */
 static void features_are_chosen_where_they_predict_better_and_examples_tell(void **state) {
     (void)state;
     double left;
-    assert_int_equal(family_chosen(40, &left), PELT_FAMILY_FEATURES);
+    assert_int_equal(corrected_family(JOINTS, VERTICES, 30, 40, coupled, &left), PELT_FAMILY_FEATURES);
     assert_true(left < 0.25);
-    assert_int_equal(family_chosen(9, &left), PELT_FAMILY_ARC);
+    assert_int_equal(corrected_family(JOINTS, VERTICES, 30, 9, coupled, &left), PELT_FAMILY_ARC);
 }
 
 static void a_fit_has_the_same_bytes_with_any_number_of_threads(void **state) {

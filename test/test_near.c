@@ -290,20 +290,7 @@ static void every_field_of_neighbourhoods_has_its_range(void **state) {
 
 /* With fewer than ten examples of several joints, learned features are not tried. */
 static pelt_family family_chosen(corrected_truth *truth, double *left) {
-    static double angles[MOST][JOINTS];
-    pelt_error error = {0};
-    pelt_fit_report report = {0};
-    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
-    uint32_t count = corrected_poses(JOINTS, 10, 9, 5, angles[0]);
-    const pelt_clip *clip = corrected_clip(bundle, "train", count, angles[0], truth);
-    pelt_bytes *bytes =
-        pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1),
-                 &(pelt_fit_options){.method = PELT_METHOD_KERNEL, .holdout = -1, .threads = 1}, &report, &error);
-    if (!bytes) fail_msg("%s", error.text);
-    pelt_family family = report.kernel->family;
-    *left = report.kernel->validation_error;
-    pelt_bytes_free(bytes), pelt_fit_report_free(&report), character_free(bundle);
-    return family;
+    return corrected_family(JOINTS, VERTICES, 10, 9, truth, left);
 }
 
 static void neighbours_count_where_they_predict_better(void **state) {
