@@ -34,7 +34,7 @@ static pelt_result check(cudaError_t code, const char *doing, pelt_error *error)
     if (code == cudaSuccess) return PELT_OK;
     cudaGetLastError();
     if (code == cudaErrorMemoryAllocation)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "the device does not have enough memory for %s", doing);
+        return pelt_fail(error, PELT_ERROR_MEMORY, "there is not enough memory on the device for %s", doing);
     return pelt_fail(error, PELT_ERROR_DEVICE, "CUDA fails at %s: %s", doing, cudaGetErrorString(code));
 }
 

@@ -49,7 +49,7 @@ static pelt_result check(pelt_gl *gl, const char *doing, pelt_error *error) {
     if (code == GL_NO_ERROR) return PELT_OK;
     forget_errors(gl);
     if (code == GL_OUT_OF_MEMORY)
-        return pelt_fail(error, PELT_ERROR_MEMORY, "the graphics device does not have enough memory for %s", doing);
+        return pelt_fail(error, PELT_ERROR_MEMORY, "there is not enough memory on the graphics device for %s", doing);
     if (code == GL_CONTEXT_LOST)
         return pelt_fail(error, PELT_ERROR_DEVICE,
                          "the OpenGL context was lost before %s: make a new one and start again", doing);

@@ -283,7 +283,7 @@ export class WebGL2Player {
     if (code === gl.NO_ERROR) return;
     if (code === gl.CONTEXT_LOST_WEBGL || gl.isContextLost())
       throw deviceError(`the WebGL context was lost before ${doing}: make a new one and start again`);
-    if (code === gl.OUT_OF_MEMORY) throw deviceError(`the graphics device does not have enough memory for ${doing}`);
+    if (code === gl.OUT_OF_MEMORY) throw deviceError(`there is not enough memory on the graphics device for ${doing}`);
     throw deviceError(`WebGL reports error 0x${code.toString(16)} for ${doing}`);
   }
 }

@@ -206,7 +206,7 @@ export async function createWebGPU(skin: Skin, device?: WebGPUDevice | null, opt
     failure = error;
   }
   const validation = await used.popErrorScope(), memory = await used.popErrorScope();
-  if (memory) failure ??= deviceError("the graphics device does not have enough memory for the skin");
+  if (memory) failure ??= deviceError("there is not enough memory on the graphics device for the skin");
   if (validation) failure ??= deviceError(`WebGPU refuses the skin: ${validation.message}`);
   if (player && failure === null) return player;
   player?.free();
