@@ -157,7 +157,7 @@ static pelt_result read_number(const char *name, const char *text, double low, d
     *value = strtod(text, &end);
     if (!*text || *end || !(*value >= low && *value <= high))
         return pelt_fail_option(error, name, "expected a number from %g to %g, not %s", low, high, text);
-    if (whole && *value != floor(*value)) return pelt_fail_option(error, name, "expected a whole number, not %s", text);
+    if (whole && *value != floor(*value)) return pelt_fail_option(error, name, "expected an integer, not %s", text);
     return PELT_OK;
 }
 
