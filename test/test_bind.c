@@ -114,7 +114,7 @@ static void options_are_set_by_name(void **state) {
     const pelt_fit_options before = o;
     static const char *const wrong[][3] = {
         {"per_vertex", "65", "per_vertex: expected a number from 1 to 64, not 65"},
-        {"per_vertex", "2.5", "per_vertex: expected a whole number, not 2.5"},
+        {"per_vertex", "2.5", "per_vertex: expected an integer, not 2.5"},
         {"width", "wide", "width: expected a number from 0.001 to 1000, not wide"},
         {"width", "nan", "width: expected a number from 0.001 to 1000, not nan"},
         {"rbf", "soup", "rbf: there is no choice \"soup\"; choose from mixed, gaussian, exp"},
