@@ -43,11 +43,11 @@ static int open_many(void **state) {
     write_leaf();
     assert_int_equal(pelt("sample elbow --vertices 150 --frames 6 -o . --quiet"), 0);
     assert_int_equal(pelt("sample biceps --vertices 200 --frames 20 -o . --quiet"), 0);
-    assert_int_equal(pelt("sample box --frames 4 -o . --quiet"), 0);
+    assert_int_equal(pelt("sample biceps --vertices 100 --frames 12 -o small --quiet"), 0);
     assert_int_equal(pelt("fit elbow.glb --train train --method eigen --holdout 0 -o e.pelt --quiet"), 0);
     assert_int_equal(pelt("fit biceps.glb --train train --method kernel -o k.pelt --quiet"), 0);
     assert_int_equal(pelt("fit biceps.glb --train train --method eigen --holdout 0 -o b.pelt --quiet"), 0);
-    assert_int_equal(pelt("fit box.glb --train train --method wpsd --holdout 0 -o w.pelt --quiet"), 0);
+    assert_int_equal(pelt("fit small/biceps.glb --train train --method wpsd --holdout 0 -o w.pelt --quiet"), 0);
     view = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
     assert_non_null(view);
     for (int c = 0; c < CHARACTERS; c++) {
@@ -156,6 +156,16 @@ static void controls_reach_as_far_as_in_the_clips(void **state) {
         assert_true(most > least);
     }
     assert_int_equal(length_of(character_at(show, ELBOW), "controls"), 0);
+    list = json_object_get(character_at(show, POINTS), "controls"); /* of a skin alone those of the skin */
+    const pelt_skin *skin = &known[POINTS][0];
+    assert_true(skin->control_count > 0 && json_array_size(list) == skin->control_count);
+    for (uint32_t k = 0; k < skin->control_count; k++) {
+        const json_t *control = json_array_get(list, k);
+        assert_string_equal(text_of(control, "name"), skin->names + skin->controls[k].name);
+        assert_near(value_of(control, "rest"), skin->controls[k].rest, 1e-6);
+        assert_near(value_of(control, "least"), skin->controls[k].least, 1e-6);
+        assert_near(value_of(control, "most"), skin->controls[k].most, 1e-6);
+    }
     json_decref(show);
 }
 
