@@ -258,6 +258,8 @@ static void supports_are_where_their_displacements_are(void **state) {
             json_t *inside = get_json(view, name), *support;
             size_t i;
             assert_true(length_of(inside, "supports") > 0);
+            snprintf(name, sizeof name, "data/c%d/skin%d/displacement%%d.bin", c, s);
+            if (value_of(inside, "coefficients") > 0) assert_string_equal(text_of(inside, "displacements"), name);
             json_array_foreach(json_object_get(inside, "supports"), i, support) {
                 const json_t *joints = json_object_get(support, "joints");
                 snprintf(name, sizeof name, "data/c%d/skin%d/support%zu.bin", c, s, i);
