@@ -4,7 +4,7 @@
 #include "rig/sort.h"
 #include <stdlib.h>
 
-bench_time bench_time_of(double *turns, size_t count) {
-    qsort(turns, count, sizeof *turns, pelt_rising_doubles);
-    return (bench_time){turns[count / 2], turns[0]};
+bench_time bench_time_of(double *rounds, size_t count) {
+    qsort(rounds, count, sizeof *rounds, pelt_rising_doubles);
+    return (bench_time){rounds[count / 2], rounds[0]};
 }

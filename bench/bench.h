@@ -10,7 +10,7 @@ typedef struct bench_time {
     double median, best;
 } bench_time;
 
-/* Sorts the turns. */
-bench_time bench_time_of(double *turns, size_t count);
+/* Sorts the rounds. */
+bench_time bench_time_of(double *rounds, size_t count);
 
 #endif

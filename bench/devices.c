@@ -80,8 +80,8 @@ typedef struct contest {
     const bench_crowd *crowd;
     float *own[2], *theirs[2]; /* positions and normals of one character */
     double diagonal;
-    double *turns; /* seconds */
-    uint32_t turn_count;
+    double *rounds; /* seconds */
+    uint32_t round_count;
 } contest;
 
 /* The first, the middle and the last character. */
@@ -102,8 +102,8 @@ static pelt_result compare(const contest *c, bench_device_row *row, pelt_error *
 static pelt_result time_work(const contest *c, pelt_device_work work, const bench_device_row *row, bench_time *out,
                              pelt_error *error) {
     pelt_result result =
-        pelt_device_time(c->device, work, row->characters, row->normals, c->turn_count, c->turns, error);
-    if (!result) *out = bench_time_of(c->turns, c->turn_count);
+        pelt_device_time(c->device, work, row->characters, row->normals, c->round_count, c->rounds, error);
+    if (!result) *out = bench_time_of(c->rounds, c->round_count);
     return result;
 }
 
@@ -111,15 +111,15 @@ static pelt_result time_work(const contest *c, pelt_device_work work, const benc
 static pelt_result time_frames(const contest *c, bench_device_row *row, pelt_error *error) {
     pelt_result result = PELT_OK;
     uint32_t done = 0;
-    for (double begin = pelt_wall_seconds(); done < c->turn_count && !result; done++) {
+    for (double begin = pelt_wall_seconds(); done < c->round_count && !result; done++) {
         double start = pelt_wall_seconds();
         if (done >= 3 && start - begin > 1) break;
         result = pelt_device_upload(c->device, 0, row->characters, (const void *const *)c->crowd->scratches, error);
         if (!result) result = pelt_device_run(c->device, row->characters, row->normals, error);
         if (!result) result = pelt_device_wait(c->device, error);
-        c->turns[done] = pelt_wall_seconds() - start;
+        c->rounds[done] = pelt_wall_seconds() - start;
     }
-    if (!result) row->frame = bench_time_of(c->turns, done).median;
+    if (!result) row->frame = bench_time_of(c->rounds, done).median;
     return result;
 }
 
@@ -135,7 +135,7 @@ static pelt_result run_row(const contest *c, bench_device_row *row, pelt_error *
 static pelt_result begin(contest *c, const char *device, pelt_arena *arena, pelt_error *error) {
     size_t size = pelt_output_size(c->skin);
     for (int i = 0; i < 2; i++) c->own[i] = pelt_alloc(arena, size, 1), c->theirs[i] = pelt_alloc(arena, size, 1);
-    c->turns = PELT_NEW(arena, c->turn_count, double);
+    c->rounds = PELT_NEW(arena, c->round_count, double);
     c->diagonal = diagonal_of(c->skin);
     if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     c->device = pelt_device_new(device, c->skin, c->crowd->characters, error);
@@ -144,9 +144,9 @@ static pelt_result begin(contest *c, const char *device, pelt_arena *arena, pelt
 }
 
 pelt_result bench_device(const char *device, const pelt_skin *skin, const bench_crowd *crowd, const uint32_t *sizes,
-                         size_t count, uint32_t turns, bench_device_row *rows, char title[200], pelt_error *error) {
+                         size_t count, uint32_t rounds, bench_device_row *rows, char title[200], pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
-    contest c = {.skin = skin, .crowd = crowd, .turn_count = turns};
+    contest c = {.skin = skin, .crowd = crowd, .round_count = rounds};
     pelt_result result = begin(&c, device, arena, error);
     if (!result) snprintf(title, 200, "%s", pelt_device_title(c.device));
     for (size_t i = 0; i < 2 * count && !result; i++) {
@@ -158,10 +158,10 @@ pelt_result bench_device(const char *device, const pelt_skin *skin, const bench_
     return result;
 }
 
-pelt_result bench_device_frame(const char *device, const pelt_skin *skin, const bench_crowd *crowd, uint32_t turns,
+pelt_result bench_device_frame(const char *device, const pelt_skin *skin, const bench_crowd *crowd, uint32_t rounds,
                                bench_device_row *row, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
-    contest c = {.skin = skin, .crowd = crowd, .turn_count = turns};
+    contest c = {.skin = skin, .crowd = crowd, .round_count = rounds};
     *row = (bench_device_row){.characters = crowd->characters, .normals = true};
     pelt_result result = begin(&c, device, arena, error);
     if (!result) result = compare(&c, row, error); /* also allocates what frames need */

@@ -26,7 +26,7 @@ void bench_crowd_free(bench_crowd *crowd);
 /* Times crowds of the given sizes, at most that of `crowd`, without and with normals: 2 * count rows. The title is the
    driver's name for the device. Results are checked against the processor's in the same run. */
 pelt_result bench_device(const char *device, const pelt_skin *skin, const bench_crowd *crowd, const uint32_t *sizes,
-                         size_t count, uint32_t turns, bench_device_row *rows, char title[200], pelt_error *error);
+                         size_t count, uint32_t rounds, bench_device_row *rows, char title[200], pelt_error *error);
 
 /* Whether a device and the processor agree: to 2e-6 of the diagonal, and normals to within cancellation error. */
 static inline bool bench_device_agrees(const bench_device_row *row) {
@@ -34,7 +34,7 @@ static inline bool bench_device_agrees(const bench_device_row *row) {
 }
 
 /* Only the frame time, for the whole crowd with normals, and the gaps. */
-pelt_result bench_device_frame(const char *device, const pelt_skin *skin, const bench_crowd *crowd, uint32_t turns,
+pelt_result bench_device_frame(const char *device, const pelt_skin *skin, const bench_crowd *crowd, uint32_t rounds,
                                bench_device_row *row, pelt_error *error);
 
 #endif

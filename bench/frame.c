@@ -12,7 +12,7 @@ typedef struct frame_work {
     pelt_transform *locals; /* [POSES][joint] */
     void *scratch;
     float *positions, *normals;
-    double *poses[PELT_ISA_COUNT], *deforms[PELT_ISA_COUNT]; /* [turn] */
+    double *poses[PELT_ISA_COUNT], *deforms[PELT_ISA_COUNT]; /* [round] */
 } frame_work;
 
 /* Every joint rotates by up to half a radian from rest. */
@@ -31,37 +31,37 @@ static void make_poses(frame_work *w, uint32_t seed) {
         }
 }
 
-static void take_turn(frame_work *w, pelt_isa isa, uint32_t turn) {
+static void take_round(frame_work *w, pelt_isa isa, uint32_t round) {
     w->skin.isa = isa;
     double start = pelt_thread_seconds();
     for (uint32_t i = 0; i < REPEATS; i++)
-        pelt_pose(&w->skin, w->locals + (size_t)((turn * REPEATS + i) % POSES) * w->skin.joint_count, w->scratch);
+        pelt_pose(&w->skin, w->locals + (size_t)((round * REPEATS + i) % POSES) * w->skin.joint_count, w->scratch);
     double posed = pelt_thread_seconds();
     for (uint32_t i = 0; i < REPEATS; i++)
         pelt_deform(&w->skin, w->scratch, pelt_all_blocks(&w->skin), w->positions, w->normals);
-    w->poses[isa][turn] = (posed - start) / REPEATS;
-    w->deforms[isa][turn] = (pelt_thread_seconds() - posed) / REPEATS;
+    w->poses[isa][round] = (posed - start) / REPEATS;
+    w->deforms[isa][round] = (pelt_thread_seconds() - posed) / REPEATS;
 }
 
-size_t bench_frames(const pelt_skin *skin, uint32_t seed, uint32_t turns, bench_frame *frames, pelt_error *error) {
+size_t bench_frames(const pelt_skin *skin, uint32_t seed, uint32_t rounds, bench_frame *frames, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);
     frame_work w = {*skin, PELT_NEW(arena, (size_t)POSES * skin->joint_count, pelt_transform),
                     pelt_alloc(arena, pelt_scratch_size(skin), 1), pelt_alloc(arena, pelt_output_size(skin), 1),
                     pelt_alloc(arena, pelt_output_size(skin), 1)};
     size_t count = 0;
     for (int isa = 0; isa < PELT_ISA_COUNT; isa++)
-        w.poses[isa] = PELT_NEW(arena, turns, double), w.deforms[isa] = PELT_NEW(arena, turns, double);
+        w.poses[isa] = PELT_NEW(arena, rounds, double), w.deforms[isa] = PELT_NEW(arena, rounds, double);
     if (pelt_arena_failed(arena)) return pelt_arena_free(arena), pelt_no_memory(error), 0;
     make_poses(&w, seed);
     for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)
-        if (pelt_isa_works(isa)) take_turn(&w, isa, 0); /* to warm up */
-    for (uint32_t t = 0; t < turns; t++)
+        if (pelt_isa_works(isa)) take_round(&w, isa, 0); /* to warm up */
+    for (uint32_t t = 0; t < rounds; t++)
         for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)
-            if (pelt_isa_works(isa)) take_turn(&w, isa, t);
+            if (pelt_isa_works(isa)) take_round(&w, isa, t);
     for (pelt_isa isa = 0; isa < PELT_ISA_COUNT; isa++)
         if (pelt_isa_works(isa))
-            frames[count++] = (bench_frame){pelt_isa_name(isa), bench_time_of(w.poses[isa], turns),
-                                            bench_time_of(w.deforms[isa], turns)};
+            frames[count++] = (bench_frame){pelt_isa_name(isa), bench_time_of(w.poses[isa], rounds),
+                                            bench_time_of(w.deforms[isa], rounds)};
     pelt_arena_free(arena);
     return count;
 }

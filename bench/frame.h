@@ -12,6 +12,6 @@ typedef struct bench_frame {
 
 /* For every instruction set, in poses around the rest pose in which all joints rotate; frames[PELT_ISA_COUNT]. Returns
    their number, 0 after an error. */
-size_t bench_frames(const pelt_skin *skin, uint32_t seed, uint32_t turns, bench_frame *frames, pelt_error *error);
+size_t bench_frames(const pelt_skin *skin, uint32_t seed, uint32_t rounds, bench_frame *frames, pelt_error *error);
 
 #endif

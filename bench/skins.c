@@ -231,32 +231,32 @@ bool bench_skins_agree(bench_skins *work) {
 
 /* -- Timing ------------------------------------------------------------------------------------------------------- */
 
-static double time_turn(workload *work, const run *r, uint32_t vertices, uint32_t repeats) {
+static double time_round(workload *work, const run *r, uint32_t vertices, uint32_t repeats) {
     double (*clock)(void) = r->threads == 1 ? pelt_thread_seconds : pelt_wall_seconds;
     double start = clock();
     for (uint32_t i = 0; i < repeats; i++) r->once(work, r);
     return 1e9 * (clock() - start) / repeats / vertices;
 }
 
-pelt_result bench_check_turns(uint32_t turns, pelt_error *error) {
-    if (turns >= 3 && turns <= BENCH_MOST_TURNS) return PELT_OK;
-    return pelt_fail_option(error, "turns", "expected 3 to %d, not %u", BENCH_MOST_TURNS, turns);
+pelt_result bench_check_turns(uint32_t rounds, pelt_error *error) {
+    if (rounds >= 3 && rounds <= BENCH_MOST_ROUNDS) return PELT_OK;
+    return pelt_fail_option(error, "rounds", "expected 3 to %d, not %u", BENCH_MOST_ROUNDS, rounds);
 }
 
 /* Contestants alternate. Multithreaded ones run after the others, since idle threads disturb. */
-void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t turns) {
+void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t rounds) {
     uint32_t repeats[BENCH_MOST_RUNS], vertices = work->skin.vertex_count;
-    for (size_t r = 0; r < count; r++) { /* a turn takes about a millisecond */
-        if (runs[r].threads == 1) time_turn(work, &runs[r], vertices, 1);
-        double once = time_turn(work, &runs[r], vertices, 1) * vertices * 1e-9;
+    for (size_t r = 0; r < count; r++) { /* a round takes about a millisecond */
+        if (runs[r].threads == 1) time_round(work, &runs[r], vertices, 1);
+        double once = time_round(work, &runs[r], vertices, 1) * vertices * 1e-9;
         repeats[r] = once < 1e-3 ? (uint32_t)(1e-3 / fmax(once, 1e-7)) + 1 : 1;
     }
     for (int threaded = 0; threaded < 2; threaded++)
-        for (uint32_t t = 0; t < turns; t++)
+        for (uint32_t t = 0; t < rounds; t++)
             for (size_t r = 0; r < count; r++)
                 if ((runs[r].threads > 1) == threaded)
-                    runs[r].turns[t] = time_turn(work, &runs[r], vertices, repeats[r]);
-    for (size_t r = 0; r < count; r++) runs[r].time = bench_time_of(runs[r].turns, turns);
+                    runs[r].rounds[t] = time_round(work, &runs[r], vertices, repeats[r]);
+    for (size_t r = 0; r < count; r++) runs[r].time = bench_time_of(runs[r].rounds, rounds);
 }
 
 /* One contestant per instruction set, or only for the best. */

@@ -6,7 +6,7 @@
 
 #include "bench/corrective.h"
 
-enum { BENCH_MOST_RUNS = 64, BENCH_MOST_TURNS = 201 };
+enum { BENCH_MOST_RUNS = 64, BENCH_MOST_ROUNDS = 201 };
 
 /* The humanoid in one pose, with everything its contestants need. */
 typedef struct bench_skins bench_skins;
@@ -25,7 +25,7 @@ typedef struct bench_run {
     double bytes;                       /* per vertex, read and written */
     const struct bench_run *plain;      /* the matching plain blend, with or without normals */
     const struct bench_run *own_plain;  /* the plain loop that computes the same */
-    double turns[BENCH_MOST_TURNS];
+    double rounds[BENCH_MOST_ROUNDS];
     bench_time time; /* nanoseconds per vertex */
 } bench_run;
 
@@ -41,11 +41,11 @@ const bench_corrective *bench_skins_correctives(const bench_skins *work);
 /* The contestants, at most BENCH_MOST_RUNS; returns their number. They point into the list and into the work. */
 size_t bench_skins_list(const bench_skins *work, uint32_t threads, bench_run *runs);
 
-/* Refuses fewer turns than a median needs, and more than there is room for. */
-pelt_result bench_check_turns(uint32_t turns, pelt_error *error);
+/* Refuses fewer rounds than a median needs, and more than there is room for. */
+pelt_result bench_check_turns(uint32_t rounds, pelt_error *error);
 
-/* Runs them alternately, at most BENCH_MOST_TURNS times. */
-void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t turns);
+/* Runs them alternately, at most BENCH_MOST_ROUNDS times. */
+void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t rounds);
 
 /* Both loops must compute the same thing, or their times mean nothing. */
 bool bench_skins_agree(bench_skins *work);

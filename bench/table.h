@@ -20,7 +20,7 @@ typedef struct bench_table_row {
 
 /* Fills in BENCH_TABLE_METHODS rows, on one device ("gl", "cuda", or by number: "gl:1"), or on all (NULL or "all").
    Missing devices are skipped. */
-pelt_result bench_table(uint32_t vertices, uint32_t seed, uint32_t turns, const char *device, bench_table_row *rows,
+pelt_result bench_table(uint32_t vertices, uint32_t seed, uint32_t rounds, const char *device, bench_table_row *rows,
                         pelt_error *error);
 
 #endif

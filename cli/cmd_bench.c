@@ -82,11 +82,11 @@ static int bench_poses(const cli_args *args, const bench_skins *work, json_t **o
 
 /* -- Whole frames -------------------------------------------------------------------------------------------------- */
 
-static int bench_skin_frames(const cli_args *args, const char *method, const pelt_skin *skin, uint32_t turns,
+static int bench_skin_frames(const cli_args *args, const char *method, const pelt_skin *skin, uint32_t rounds,
                              json_t *rows) {
     bench_frame frames[PELT_ISA_COUNT];
     pelt_error error = {0};
-    size_t count = bench_frames(skin, args->seed, turns, frames, &error);
+    size_t count = bench_frames(skin, args->seed, rounds, frames, &error);
     if (!count) return cli_error(&error);
     for (const bench_frame *f = frames; f < frames + count; f++) {
         double whole = f->pose.median + f->deform.median, best = f->pose.best + f->deform.best, n = skin->vertex_count;
@@ -109,22 +109,22 @@ static void say_frame_head(const cli_args *args) {
 }
 
 /* The methods of the first size. */
-static int bench_all_frames(const cli_args *args, const bench_skins *work, uint32_t turns, json_t *rows) {
+static int bench_all_frames(const cli_args *args, const bench_skins *work, uint32_t rounds, json_t *rows) {
     const bench_corrective *made = bench_skins_correctives(work);
     bench_corrective kernel = {0};
     pelt_error error = {0};
     say_frame_head(args);
-    int code = bench_skin_frames(args, "ssd", bench_skins_skin(work), turns, rows);
+    int code = bench_skin_frames(args, "ssd", bench_skins_skin(work), rounds, rows);
     for (int i = 0; i < BENCH_CORRECTIVES && code == CLI_DONE; i++)
-        code = bench_skin_frames(args, made[i].name, &made[i].skin, turns, rows);
+        code = bench_skin_frames(args, made[i].name, &made[i].skin, rounds, rows);
     if (code == CLI_DONE && bench_skins_kernel(work, &kernel, &error)) code = cli_error(&error);
-    if (code == CLI_DONE) code = bench_skin_frames(args, kernel.name, &kernel.skin, turns, rows);
+    if (code == CLI_DONE) code = bench_skin_frames(args, kernel.name, &kernel.skin, rounds, rows);
     pelt_bytes_free(kernel.bytes), pelt_arena_free(kernel.arena);
     return code;
 }
 
 /* The user's skins. */
-static int bench_given(const cli_args *args, uint32_t turns) {
+static int bench_given(const cli_args *args, uint32_t rounds) {
     json_t *rows = json_array();
     int code = CLI_DONE;
     say_frame_head(args);
@@ -132,7 +132,7 @@ static int bench_given(const cli_args *args, uint32_t turns) {
         pelt_error error = {0};
         pelt_skin skin;
         pelt_bytes *bytes = pelt_skin_read(args->inputs[i], &skin, &error);
-        code = bytes ? bench_skin_frames(args, cli_base_name(args->inputs[i]), &skin, turns, rows) : cli_error(&error);
+        code = bytes ? bench_skin_frames(args, cli_base_name(args->inputs[i]), &skin, rounds, rows) : cli_error(&error);
         pelt_bytes_free(bytes);
     }
     if (code) return json_decref(rows), code;
@@ -144,7 +144,7 @@ static int bench_given(const cli_args *args, uint32_t turns) {
 typedef struct device_bench {
     const cli_args *args;
     const char *device;
-    uint32_t crowds[BENCH_MOST_CROWDS], crowd_count, turns;
+    uint32_t crowds[BENCH_MOST_CROWDS], crowd_count, rounds;
     json_t *rows;
     char title[200]; /* of the device, once it is known */
 } device_bench;
@@ -174,7 +174,7 @@ static int bench_device_skin(device_bench *b, const char *method, const pelt_ski
     bench_crowd *crowd = bench_crowd_new(skin, most, b->args->seed, &error);
     bool first = !*b->title;
     pelt_result result =
-        crowd ? bench_device(b->device, skin, crowd, b->crowds, b->crowd_count, b->turns, rows, b->title, &error)
+        crowd ? bench_device(b->device, skin, crowd, b->crowds, b->crowd_count, b->rounds, rows, b->title, &error)
               : error.code;
     bench_crowd_free(crowd);
     if (result) return cli_error(&error);
@@ -214,8 +214,8 @@ static int bench_device_skins(device_bench *b, const uint32_t *sizes, uint32_t s
     return code;
 }
 
-static int bench_devices(const cli_args *args, const uint32_t *sizes, uint32_t size_count, uint32_t turns) {
-    device_bench b = {.args = args, .crowds = {1, 100}, .crowd_count = 2, .turns = turns, .rows = json_array()};
+static int bench_devices(const cli_args *args, const uint32_t *sizes, uint32_t size_count, uint32_t rounds) {
+    device_bench b = {.args = args, .crowds = {1, 100}, .crowd_count = 2, .rounds = rounds, .rows = json_array()};
     if (!read_numbers(args, "characters", b.crowds, BENCH_MOST_CROWDS, &b.crowd_count)) return CLI_MISUSE;
     const char *wanted = cli_value(args, "device"), *all[] = {"gl", "cuda"};
     int code = CLI_DONE, every = !strcmp(wanted, "all"), ran = 0;
@@ -239,7 +239,7 @@ static void say_frames(const cli_args *args, double seconds) {
         cli_say(args, "         - |");
 }
 
-static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t size_count, uint32_t turns) {
+static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t size_count, uint32_t rounds) {
     json_t *rows = json_array();
     cli_say(
         args,
@@ -251,7 +251,7 @@ static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t si
     for (uint32_t s = 0; s < size_count; s++) {
         bench_table_row table[BENCH_TABLE_METHODS];
         pelt_error error = {0};
-        if (bench_table(sizes[s], args->seed, turns, cli_value(args, "device"), table, &error))
+        if (bench_table(sizes[s], args->seed, rounds, cli_value(args, "device"), table, &error))
             return json_decref(rows), cli_error(&error);
         for (int m = 0; m < BENCH_TABLE_METHODS; m++) {
             const bench_table_row *r = &table[m];
@@ -271,20 +271,21 @@ static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t si
 }
 
 static int bench(const cli_args *args) {
-    uint32_t sizes[16] = {2972, 11574, 46036, 500000}, size_count = 4, turns = 41;
-    if (!cli_count(args, "turns", &turns) || !read_numbers(args, "vertices", sizes, 16, &size_count)) return CLI_MISUSE;
+    uint32_t sizes[16] = {2972, 11574, 46036, 500000}, size_count = 4, rounds = 41;
+    if (!cli_count(args, "turns", &rounds) || !read_numbers(args, "vertices", sizes, 16, &size_count))
+        return CLI_MISUSE;
     pelt_error wrong;
-    if (bench_check_turns(turns, &wrong)) return cli_error(&wrong);
+    if (bench_check_turns(rounds, &wrong)) return cli_error(&wrong);
     if (cli_value(args, "table")) {
         if (args->input_count) return cli_misuse(args, "--table makes its own skins; remove %s", args->inputs[0]);
-        return bench_tables(args, sizes, cli_value(args, "vertices") ? size_count : 3, turns);
+        return bench_tables(args, sizes, cli_value(args, "vertices") ? size_count : 3, rounds);
     }
     if (cli_value(args, "device")) {
         if (args->input_count > 1) return cli_misuse(args, "--device takes one skin; remove %s", args->inputs[1]);
         if (!cli_value(args, "vertices")) sizes[0] = 46036, size_count = 1;
-        return bench_devices(args, sizes, size_count, turns);
+        return bench_devices(args, sizes, size_count, rounds);
     }
-    if (args->input_count) return bench_given(args, turns);
+    if (args->input_count) return bench_given(args, rounds);
     uint32_t threads = args->threads ? args->threads : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     bench_run *runs = calloc(BENCH_MOST_RUNS, sizeof *runs);
     json_t *rows = json_array(), *frames = json_array(), *poses = NULL;
@@ -295,11 +296,11 @@ static int bench(const cli_args *args) {
         bench_skins *work = bench_skins_new(sizes[s], args->seed, &error);
         if (work) {
             size_t count = bench_skins_list(work, threads, runs);
-            bench_skins_time(work, runs, count, turns);
+            bench_skins_time(work, runs, count, rounds);
             if (!bench_skins_agree(work)) code = cli_fail("pelt and the plain loops disagree: this is a bug");
             print_runs(args, bench_skins_skin(work), runs, count, rows);
             if (!s && code == CLI_DONE) code = bench_poses(args, work, &poses);
-            if (!s && code == CLI_DONE) code = bench_all_frames(args, work, turns, frames);
+            if (!s && code == CLI_DONE) code = bench_all_frames(args, work, rounds, frames);
         } else {
             code = cli_error(&error);
         }

@@ -68,7 +68,7 @@ static void judge(fitting *f) {
 
 /* How the alternation of weights and rest positions converged, if there was one. */
 static void print_convergence(const fitting *f) {
-    const pelt_blend_figures *b = &f->report.blend_fit;
+    const pelt_blend_findings *b = &f->report.blend_fit;
     for (uint32_t i = 0; i < b->round_count; i++)
         cli_say(f->args, "%s%.4f%%%s", i ? ", " : "  fit converged: ", 100 * b->round_rms[i],
                 i + 1 == b->round_count ? " of the diagonal after each round\n" : "");

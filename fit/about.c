@@ -53,7 +53,7 @@ json_t *pelt_measure_json(const pelt_measure *m, const char *skin, const char *c
 
 /* -- The blend ----------------------------------------------------------------------------------------------------- */
 
-static json_t *blend_json(const pelt_blend_figures *b, const pelt_fit_options *options) {
+static json_t *blend_json(const pelt_blend_findings *b, const pelt_fit_options *options) {
     json_t *rounds = json_array(), *deficient = json_array(), *rest = json_array();
     for (uint32_t i = 0; i < b->round_count; i++) rounds = append(rounds, pelt_json_number(b->round_rms[i]));
     for (uint32_t i = 0; i < b->deficient_count; i++) deficient = append(deficient, json_integer(b->deficient[i]));
@@ -66,7 +66,7 @@ static json_t *blend_json(const pelt_blend_figures *b, const pelt_fit_options *o
 }
 
 /* Weights that a corrective follows: the error, relative to that of the file's weights, and which weights were kept. */
-static json_t *ahead_json(const pelt_blend_figures *b) {
+static json_t *ahead_json(const pelt_blend_findings *b) {
     return json_pack("{s:o, s:o, s:o, s:b}", "missed", pelt_json_number(b->missed), "pull", pelt_json_number(b->pull),
                      "held_out", b->held_out > 0 ? pelt_json_number(b->held_out) : json_null(), "file_weights",
                      b->pull == 0);
@@ -108,10 +108,10 @@ json_t *pelt_corrective_json(const pelt_fit_report *r, const pelt_bundle *bundle
 
 enum { MOST_SINGULAR = 12 };
 
-static json_t *eigen_json(const pelt_eigen_field_figures *e) {
+static json_t *eigen_json(const pelt_eigen_field_findings *e) {
     json_t *joints = json_array(), *pairs = json_array();
     for (uint32_t j = 0; j < e->joint_count; j++) {
-        const pelt_eigen_joint_figures *joint = &e->joints[j];
+        const pelt_eigen_joint_findings *joint = &e->joints[j];
         json_t *singular = json_array();
         for (uint32_t k = 0; k < joint->rank && k < MOST_SINGULAR; k++)
             singular = append(singular, pelt_json_number(joint->singular[k]));
@@ -128,7 +128,7 @@ static json_t *eigen_json(const pelt_eigen_field_figures *e) {
 }
 
 /* Errors on left-out examples; kinds that do not occur are omitted. */
-static json_t *eigen_missed_json(const pelt_eigen_figures *e) {
+static json_t *eigen_missed_json(const pelt_eigen_findings *e) {
     json_t *object = json_object();
     if (e->missed_between >= 0) object = put(object, "between", pelt_json_number(e->missed_between));
     if (e->missed_beyond >= 0) object = put(object, "beyond", pelt_json_number(e->missed_beyond));
@@ -137,17 +137,17 @@ static json_t *eigen_missed_json(const pelt_eigen_figures *e) {
 }
 
 /* As the paper counts it; a 4-tuple of floats has 16 bytes. */
-static json_t *eigen_memory_json(const pelt_eigen_figures *e) {
+static json_t *eigen_memory_json(const pelt_eigen_findings *e) {
     return json_pack("{s:i, s:i, s:o, s:o, s:i, s:i, s:i}", "most_displacements", (int)e->most_displacements,
-                     "most_turns", (int)e->most_turns, "mean_displacements", pelt_json_number(e->mean_displacements),
-                     "mean_turns", pelt_json_number(e->mean_turns), "tuples", (int)e->tuples, "tuple_bytes",
+                     "most_turns", (int)e->most_tilts, "mean_displacements", pelt_json_number(e->mean_displacements),
+                     "mean_turns", pelt_json_number(e->mean_tilts), "tuples", (int)e->tuples, "tuple_bytes",
                      (int)(16 * e->tuples), "constants", (int)e->constants);
 }
 
 /* Specific to one method. */
 static json_t *method_json(const pelt_fit_report *r) {
-    const pelt_pose_figures *p = &r->poses;
-    const pelt_kernel_figures *k = r->kernel;
+    const pelt_pose_findings *p = &r->poses;
+    const pelt_kernel_findings *k = r->kernel;
     json_t *object = json_object();
     if (p->poses) {
         object = put(object, "poses", json_integer(p->poses));

@@ -28,7 +28,7 @@ static uint8_t *put(uint8_t *at, const void *bytes, size_t size) {
 pelt_bytes *pelt_fit_facts(pelt_arena *arena, const pelt_fit_report *r, const pelt_bundle *bundle,
                            pelt_examples examples, pelt_error *error) {
     uint32_t mover_count = r->eigen ? r->eigen->positions.joint_count : 0;
-    const pelt_eigen_joint_figures *movers = mover_count ? r->eigen->positions.joints : NULL;
+    const pelt_eigen_joint_findings *movers = mover_count ? r->eigen->positions.joints : NULL;
     const char **texts = PELT_NEW(arena, PELT_FACT_CLIPS + examples.count + mover_count, const char *);
     if (!texts) return pelt_no_memory(error), NULL;
     texts[PELT_FACT_MADE_BY] = "pelt " PELT_VERSION, texts[PELT_FACT_BUNDLE] = bundle->path;

@@ -3,7 +3,7 @@
 #ifndef PELT_FITTING_H
 #define PELT_FITTING_H
 
-#include "fit/corrective/figures.h"
+#include "fit/corrective/findings.h"
 #include "fit/examples/points.h"
 #include "model/model.h"
 

@@ -269,10 +269,10 @@ static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out,
     group_list lists[TENSOR_LISTS] = {
         {0, 1, n->at_joints, n->at_weights, 1, 1, 0, 3, slots},
         {1, 2, n->at_row_sources, n->at_rows, 3, 1, TENSOR_EXTRA},
-        {2, 2, n->at_turn_sources, n->at_turns, 3, 1, TENSOR_EXTRA + n->at_turn_factors - n->at_row_factors},
+        {2, 2, n->at_tilt_sources, n->at_tilts, 3, 1, TENSOR_EXTRA + n->at_tilt_factors - n->at_row_factors},
         {3, 1, n->at_axes, n->at_axis_weights, 1, 1 / DISTANCE_PARTS, n->at_row_factors, n->distance_stride,
          slots + packed->matrix_count}};
-    const bool used[] = {true, basis, basis && packed->turns == 2, weighted};
+    const bool used[] = {true, basis, basis && packed->tilts == 2, weighted};
     out->joint_plane = find_slots(packed, &lists[TENSOR_JOINTS], packed->matrix_count);
     if (weighted) {
         out->axis_plane = find_slots(packed, &lists[TENSOR_AXES], axes);
@@ -291,7 +291,7 @@ static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out,
     }
     uint64_t groups = weighted ? packed->words[n->at_heads + 4 * (uint64_t)n->block_count + 1] : 0;
     out->at_centers = (uint32_t)end, end += groups * 3 * 64;
-    out->at_center_turns = (uint32_t)end, end += packed->turns ? groups * 3 * 64 : 0;
+    out->at_center_tilts = (uint32_t)end, end += packed->tilts ? groups * 3 * 64 : 0;
     out->at_places = (uint32_t)end, end += packed->own_vec4s;
     out->at_blocks = (uint32_t)end, end += n->block_count;
     out->regular = is_regular(packed);
@@ -308,7 +308,7 @@ static uint32_t *list_groups(const pelt_gpu_skin *packed, pelt_cuda_tensor *out,
     if (done) fill_places(packed, out, lists, fours, words + out->at_places);
     if (done && weighted) {
         fill_centers(packed->words + n->at_rows, groups, words + out->at_centers);
-        if (packed->turns) fill_centers(packed->words + n->at_turns, groups, words + out->at_center_turns);
+        if (packed->tilts) fill_centers(packed->words + n->at_tilts, groups, words + out->at_center_tilts);
     }
     free(slots);
     if (!done) free(words);
@@ -355,7 +355,7 @@ static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
     cudaFuncAttributes built;
     /* With a norm, terms cancel and need all digits of their distances. */
     bool form = packed->form == PELT_GPU_BLEND || (packed->form == PELT_GPU_WEIGHTED_SHORTS && packed->parts == 3) ||
-                (packed->form == PELT_GPU_SHORTS && packed->turns != 1);
+                (packed->form == PELT_GPU_SHORTS && packed->tilts != 1);
     pelt_result result =
         check(cudaFuncGetAttributes(&built, tensor_kernel<PELT_GPU_BLEND, TENSOR_POSITIONS>), "asking", error);
     if (result || !form || built.ptxVersion < 80 || packed->numbers.block_count < TENSOR_BLOCKS ||
@@ -557,7 +557,7 @@ static cudaError_t launch_kind(const pelt_cuda *cuda, const pelt_cuda_call &k, c
         else if constexpr (FORM == PELT_GPU_BLEND)
             done = false; /* the plain loop is as fast */
         else
-            done = k.turns ? launch_tensor<FORM, TENSOR_TURNED>(cuda, k, stream, &code)
+            done = k.tilts ? launch_tensor<FORM, TENSOR_TILTED>(cuda, k, stream, &code)
                            : launch_tensor<FORM, TENSOR_NORMALS>(cuda, k, stream, &code);
         if (done) return code;
     }
@@ -589,7 +589,7 @@ pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, voi
     pelt_cuda_call k = {};
     k.n = cuda->packed.numbers, k.n.character_count = count;
     k.skin = cuda->words, k.poses = cuda->poses, k.positions = cuda->positions, k.normals = cuda->normals;
-    k.phi = cuda->packed.phi, k.parts = cuda->packed.parts, k.turns = cuda->packed.turns;
+    k.phi = cuda->packed.phi, k.parts = cuda->packed.parts, k.tilts = cuda->packed.tilts;
     cudaError_t code = cudaErrorUnknown;
     cudaStream_t on = (cudaStream_t)stream;
     switch (cuda->packed.form) {

@@ -20,7 +20,7 @@ struct pelt_cuda_call {
     uint32_t shared;    /* characters per work group */
     uint32_t own_vec4s; /* of a pose in shared memory */
     uint32_t passes;    /* over blocks */
-    uint32_t phi, parts, turns;
+    uint32_t phi, parts, tilts;
 };
 
 /* What is computed. */
@@ -157,10 +157,10 @@ DEVICE void add_centers(const float (&q)[C][4][V], const uint32_t *at, uint32_t 
 
 DEVICE float guard_of(float s) { return fminf(fmaxf(s, 0), 0.25f) * 4 / fmaxf(s, 0.25f); }
 
-template <int V, int C, bool SHORTS, bool TURN>
+template <int V, int C, bool SHORTS, bool TILT>
 DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float (&normal)[C][3][V],
                          const float4 *poses, uint32_t stride, uint32_t block, uint32_t lane, uint4 head, uint4 next) {
-    float sum[C][4][V], turn[TURN ? C : 1][4][V];
+    float sum[C][4][V], tilt[TILT ? C : 1][4][V];
 #pragma unroll
     for (int c = 0; c < C; c++)
 #pragma unroll
@@ -168,7 +168,7 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 sum[c][i][v] = 0;
-                if (TURN) turn[c][i][v] = 0;
+                if (TILT) tilt[c][i][v] = 0;
             }
     const uint32_t rows_of_four = SHORTS ? 32 : 64;
     for (uint32_t group = head.y; group < next.y; group++) {
@@ -201,11 +201,11 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
 #pragma unroll
         for (int part = 0; part < 4; part++)
             if (part < 3 || k.parts == 4) add_centers<V, C, SHORTS>(q, at + 16 * part, 16 * k.parts, sum, part);
-        if constexpr (TURN) {
-            at = k.skin + k.n.at_turns + (size_t)group * rows_of_four * 3 + lane;
-            if (k.turns)
+        if constexpr (TILT) {
+            at = k.skin + k.n.at_tilts + (size_t)group * rows_of_four * 3 + lane;
+            if (k.tilts)
 #pragma unroll
-                for (int part = 0; part < 3; part++) add_centers<V, C, SHORTS>(q, at + 16 * part, 48, turn, part);
+                for (int part = 0; part < 3; part++) add_centers<V, C, SHORTS>(q, at + 16 * part, 48, tilt, part);
         }
     }
     float4 steps = make_float4(1, 1, 1, 0);
@@ -221,7 +221,7 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
 #pragma unroll
             for (int i = 0; i < 3; i++) {
                 point[c][i][v] += sum[c][i][v] * (guard * steps.x);
-                if (TURN) normal[c][i][v] += turn[c][i][v] * (guard * steps.z);
+                if (TILT) normal[c][i][v] += tilt[c][i][v] * (guard * steps.z);
             }
         }
 }
@@ -325,9 +325,9 @@ DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride
         add_weighted<V, C, FORM == PELT_GPU_WEIGHTED_SHORTS, KIND != PELT_POSITIONS>(k, p, n, poses, stride, block,
                                                                                      lane, head, next);
     if constexpr (KIND != PELT_POSITIONS && (FORM == PELT_GPU_FLOATS || FORM == PELT_GPU_SHORTS)) {
-        sources = k.skin + k.n.at_turn_sources, rows = k.skin + k.n.at_turns + lane;
-        if (k.turns == 1) add_floats<V, C>(n, poses, stride, head.z, next.z, sources, rows, k.n.at_turn_factors);
-        if (k.turns == 2) add_shorts<V, C>(n, poses, stride, head.z, next.z, sources, rows, k.n.at_turn_factors);
+        sources = k.skin + k.n.at_tilt_sources, rows = k.skin + k.n.at_tilts + lane;
+        if (k.tilts == 1) add_floats<V, C>(n, poses, stride, head.z, next.z, sources, rows, k.n.at_tilt_factors);
+        if (k.tilts == 2) add_shorts<V, C>(n, poses, stride, head.z, next.z, sources, rows, k.n.at_tilt_factors);
     }
 
     if constexpr (KIND == PELT_BOTH) {

@@ -149,9 +149,9 @@ template <bool SHORTS> struct one_weighted {
     one_rows_of_four<SHORTS> rows;
 };
 
-/* sum: displacement and norm; turn: change of the normal. */
-template <int SPLIT, bool SHORTS, bool TURN>
-DEVICE void weigh(const pelt_cuda_call &k, float (&sum)[4], float (&turn)[4], const float *pose,
+/* sum: displacement and norm; tilt: change of the normal. */
+template <int SPLIT, bool SHORTS, bool TILT>
+DEVICE void weigh(const pelt_cuda_call &k, float (&sum)[4], float (&tilt)[4], const float *pose,
                   one_weighted<SHORTS> read, uint4 head, uint4 next, uint32_t first, uint32_t lane) {
     for (uint32_t group = first; group < next.y; group += SPLIT) {
         const uint4 of = read.centers;
@@ -168,10 +168,10 @@ DEVICE void weigh(const pelt_cuda_call &k, float (&sum)[4], float (&turn)[4], co
         }
         apply_phi(phi, k.phi);
         add_four<SHORTS>(sum, phi, read.rows);
-        if (TURN && k.turns) {
-            one_rows_of_four<SHORTS> turns;
-            read_four<SHORTS>(k.skin + k.n.at_turns, group, 3, lane, turns);
-            add_four<SHORTS>(turn, phi, turns);
+        if (TILT && k.tilts) {
+            one_rows_of_four<SHORTS> tilts;
+            read_four<SHORTS>(k.skin + k.n.at_tilts, group, 3, lane, tilts);
+            add_four<SHORTS>(tilt, phi, tilts);
         }
         if (group + SPLIT < next.y) {
             read.centers = four(k.skin + k.n.at_row_sources + 4 * (group + SPLIT));
@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(T) one_kernel(pelt_cuda_call k) {
                    slot = min(wanted, slots - 1), block = slot >> 4, lane = slot & 15;
     const block_heads heads = heads_of(k, block);
     const uint4 head = heads.own, next = heads.next;
-    float p[3], n[3], sum[4] = {}, turn[4] = {};
+    float p[3], n[3], sum[4] = {}, tilt[4] = {};
 #pragma unroll
     for (int i = 0; i < 3; i++) {
         p[i] = __uint_as_float(__ldg(k.skin + k.n.at_rest + 48 * (size_t)block + 16 * i + lane));
@@ -233,11 +233,11 @@ __global__ void __launch_bounds__(T) one_kernel(pelt_cuda_call k) {
     one_joints joints = {};
     if (head.x + part < next.x) joints = read_joints<SPLIT>(k, head.x + part, next.x, lane);
     const uint32_t *row_sources = k.skin + k.n.at_row_sources, *rows_at = k.skin + k.n.at_rows + lane,
-                   *turn_sources = k.skin + k.n.at_turn_sources, *turns_at = k.skin + k.n.at_turns + lane;
-    one_rows rows = {}, turns = {};
+                   *tilt_sources = k.skin + k.n.at_tilt_sources, *tilts_at = k.skin + k.n.at_tilts + lane;
+    one_rows rows = {}, tilts = {};
     if (BASIS && head.y + part < next.y) rows = read_rows<SPLIT>(row_sources, rows_at, head.y + part, next.y);
-    if (BASIS && NORMALS && k.turns && head.z + part < next.z)
-        turns = read_rows<SPLIT>(turn_sources, turns_at, head.z + part, next.z);
+    if (BASIS && NORMALS && k.tilts && head.z + part < next.z)
+        tilts = read_rows<SPLIT>(tilt_sources, tilts_at, head.z + part, next.z);
     one_weighted<SHORTS> weighted = {};
     if (WEIGHTED && head.y + part < next.y) {
         weighted.axes = read_axes(k, head.w, next.w, lane);
@@ -253,22 +253,22 @@ __global__ void __launch_bounds__(T) one_kernel(pelt_cuda_call k) {
     }
     if constexpr (BASIS) {
         const float *factors = (const float *)pose + k.n.at_row_factors,
-                    *of_turns = (const float *)pose + k.n.at_turn_factors;
+                    *of_tilts = (const float *)pose + k.n.at_tilt_factors;
         float s[3] = {}, t[3] = {};
         add_all_rows<SPLIT, SHORTS>(s, rows, row_sources, rows_at, head.y + part, next.y, factors);
         add_together<SPLIT>(s);
-        if (NORMALS && k.turns == 1)
-            add_all_rows<SPLIT, false>(t, turns, turn_sources, turns_at, head.z + part, next.z, of_turns);
-        if (NORMALS && k.turns == 2)
-            add_all_rows<SPLIT, true>(t, turns, turn_sources, turns_at, head.z + part, next.z, of_turns);
-        if (NORMALS && k.turns) add_together<SPLIT>(t);
+        if (NORMALS && k.tilts == 1)
+            add_all_rows<SPLIT, false>(t, tilts, tilt_sources, tilts_at, head.z + part, next.z, of_tilts);
+        if (NORMALS && k.tilts == 2)
+            add_all_rows<SPLIT, true>(t, tilts, tilt_sources, tilts_at, head.z + part, next.z, of_tilts);
+        if (NORMALS && k.tilts) add_together<SPLIT>(t);
 #pragma unroll
         for (int i = 0; i < 3; i++) p[i] += s[i], n[i] += t[i];
     }
     if constexpr (WEIGHTED) {
-        weigh<SPLIT, SHORTS, NORMALS>(k, sum, turn, (const float *)pose, weighted, head, next, head.y + part, lane);
+        weigh<SPLIT, SHORTS, NORMALS>(k, sum, tilt, (const float *)pose, weighted, head, next, head.y + part, lane);
         add_together<SPLIT>(sum);
-        if (NORMALS && k.turns) add_together<SPLIT>(turn);
+        if (NORMALS && k.tilts) add_together<SPLIT>(tilt);
         float4 steps = make_float4(1, 1, 1, 0);
         if (SHORTS) {
             uint4 t = four(k.skin + k.n.at_steps + 4 * block);
@@ -276,7 +276,7 @@ __global__ void __launch_bounds__(T) one_kernel(pelt_cuda_call k) {
         }
         float guard = k.parts == 4 ? guard_of(sum[3] * steps.y) : 1;
 #pragma unroll
-        for (int i = 0; i < 3; i++) p[i] += sum[i] * (guard * steps.x), n[i] += turn[i] * (guard * steps.z);
+        for (int i = 0; i < 3; i++) p[i] += sum[i] * (guard * steps.x), n[i] += tilt[i] * (guard * steps.z);
     }
     float out[6] = {};
     blend<SPLIT, KIND>(k, pose, joints, head.x + part, next.x, lane, p, n, out);

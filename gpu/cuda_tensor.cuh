@@ -25,16 +25,16 @@ enum {
 };
 
 /* What is computed: positions; with normals; with normals that the corrective changes. */
-enum { TENSOR_POSITIONS, TENSOR_NORMALS, TENSOR_TURNED };
+enum { TENSOR_POSITIONS, TENSOR_NORMALS, TENSOR_TILTED };
 
 /* Work partition: threads per work group, tiles of characters processed together, characters per work group (at most, a
    multiple of those), and whether to prefetch the next block. Tuned on an H200: more characters reuse more of each
    block's numbers, but write to more places at a time; more threads and prefetching need registers. */
 template <int FORM, int KIND> struct tensor_cut {
     static constexpr bool weighted = FORM == PELT_GPU_WEIGHTED_SHORTS, basis = FORM == PELT_GPU_SHORTS;
-    static constexpr bool ahead = !weighted && KIND != TENSOR_TURNED;
+    static constexpr bool ahead = !weighted && KIND != TENSOR_TILTED;
     static constexpr int threads = weighted || basis ? 384 : 512;
-    static constexpr int tiles = weighted && KIND != TENSOR_TURNED ? 2 : 1;
+    static constexpr int tiles = weighted && KIND != TENSOR_TILTED ? 2 : 1;
     static constexpr uint32_t shared = !basis ? 32 : KIND == TENSOR_POSITIONS ? 40 : KIND == TENSOR_NORMALS ? 32 : 16;
 };
 
@@ -43,7 +43,7 @@ template <int FORM, int KIND> struct tensor_cut {
 constexpr float DISTANCE_PARTS = 8, FARTHEST = 900;
 
 /* Lists of a block. */
-enum { TENSOR_JOINTS, TENSOR_ROWS, TENSOR_TURNS, TENSOR_AXES, TENSOR_LISTS };
+enum { TENSOR_JOINTS, TENSOR_ROWS, TENSOR_TILTS, TENSOR_AXES, TENSOR_LISTS };
 
 /* A skin's numbers in tile layout: of a group of four, lane t holds the numbers of vertices g and g + 8, and the 32
    lanes (g, t) of a warp are contiguous. Short groups are padded with zeros.
@@ -57,10 +57,10 @@ struct pelt_cuda_tensor {
     uint32_t at_blocks;    /* [place] its block: those with few groups come first */
     uint32_t few_blocks;
     uint32_t at_sources[TENSOR_LISTS]; /* [group][4] slots of joints and axes in a plane; word offsets of factors */
-    uint32_t at_rows[TENSOR_LISTS]; /* [group][32][2] weights as two halves; rows, turns: [group][3][32] two shorts */
+    uint32_t at_rows[TENSOR_LISTS]; /* [group][32][2] weights as two halves; rows, tilts: [group][3][32] two shorts */
     uint32_t at_places;             /* [vec4] of a pose: its offset in shared memory, or TENSOR_NOWHERE */
     uint32_t at_centers;            /* rows of the weighted form: [group of skin.glsl's][3][16][4] floats */
-    uint32_t at_center_turns;
+    uint32_t at_center_tilts;
     uint32_t regular;                 /* every block has all centres, in order */
     float3 middle;                    /* of the mesh */
     float size, per_size;             /* of the mesh; 0: tensor cores are not used */
@@ -164,7 +164,7 @@ DEVICE uint4 prepare(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const f
         x.x = DISTANCE_PARTS * fmaxf(x.x, -FARTHEST), x.y = DISTANCE_PARTS * fmaxf(x.y, -FARTHEST);
         x.z = DISTANCE_PARTS * fmaxf(x.z, -FARTHEST), x.w = DISTANCE_PARTS * fmaxf(x.w, -FARTHEST);
     } else {
-        float s = 4 * i < k.n.at_turn_factors || k.n.at_turn_factors == k.n.at_row_factors ? per_scale.x : per_scale.y;
+        float s = 4 * i < k.n.at_tilt_factors || k.n.at_tilt_factors == k.n.at_row_factors ? per_scale.x : per_scale.y;
         x.x *= s, x.y *= s, x.z *= s, x.w *= s;
     }
     return halves_of(x);
@@ -357,12 +357,12 @@ DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
     const uint32_t first = __ldg(heads), end = __ldg(heads + 4); /* groups of four centres */
     const uint4 words = four(k.skin + k.n.at_steps + 4 * block);
     const float2 steps = make_float2(__uint_as_float(words.x) * t.per_size, __uint_as_float(words.z));
-    constexpr bool TURNED = KIND == TENSOR_TURNED;
-    float sum[TILES][3][4] = {}, turn[TURNED ? TILES : 1][3][4] = {};
+    constexpr bool TILTED = KIND == TENSOR_TILTED;
+    float sum[TILES][3][4] = {}, tilt[TILTED ? TILES : 1][3][4] = {};
 #pragma unroll 1
     for (uint32_t group = first; group < end; group++) {
         const float4 *at = (const float4 *)(t.words + t.at_centers) + (size_t)group * 48 + (lane >> 2),
-                     *turns = (const float4 *)(t.words + t.at_center_turns) + (size_t)group * 48 + (lane >> 2);
+                     *tilts = (const float4 *)(t.words + t.at_center_tilts) + (size_t)group * 48 + (lane >> 2);
         float4 rows[3][2]; /* prefetched */
 #pragma unroll
         for (int part = 0; part < 3; part++)
@@ -374,10 +374,10 @@ DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
             phi_of(k, t, kept, planes + tile * TENSOR_CHARACTERS * t.stride, centers, head.w, next.w, lane, phi);
 #pragma unroll
             for (int part = 0; part < 3; part++) add_part(sum[tile][part], phi, rows[part][0], rows[part][1]);
-            if constexpr (TURNED)
+            if constexpr (TILTED)
 #pragma unroll
                 for (int part = 0; part < 3; part++)
-                    add_part(turn[tile][part], phi, __ldg(turns + 16 * part), __ldg(turns + 16 * part + 8));
+                    add_part(tilt[tile][part], phi, __ldg(tilts + 16 * part), __ldg(tilts + 16 * part + 8));
         }
     }
 #pragma unroll
@@ -386,7 +386,7 @@ DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
 #pragma unroll
         for (int part = 0; part < 3; part++) {
             p[tile][part][j] += sum[tile][part][j] * steps.x;
-            if (TURNED) n[tile][part][j] += turn[TURNED ? tile : 0][part][j] * steps.y;
+            if (TILTED) n[tile][part][j] += tilt[TILTED ? tile : 0][part][j] * steps.y;
         }
     }
 }
@@ -516,10 +516,10 @@ DEVICE void basis_tile(const pelt_cuda_tensor &t, const kept<PELT_GPU_SHORTS, J,
         add_groups<TENSOR_ROWS>(t, head.y, next.y, numbers, lane, sum);
     }
     add_scaled(p, sum, first[0].w, second[0].w);
-    if constexpr (KIND == TENSOR_TURNED) {
-        float turn[3][4] = {};
-        add_groups<TENSOR_TURNS>(t, head.z, next.z, numbers, lane, turn);
-        add_scaled(n, turn, first[1].x, second[1].x);
+    if constexpr (KIND == TENSOR_TILTED) {
+        float tilt[3][4] = {};
+        add_groups<TENSOR_TILTS>(t, head.z, next.z, numbers, lane, tilt);
+        add_scaled(n, tilt, first[1].x, second[1].x);
     }
 }
 

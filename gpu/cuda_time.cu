@@ -73,9 +73,9 @@ static pelt_result make_row(const timing *t, cudaGraphExec_t *out, pelt_error *e
     return result ? result : code == cudaSuccess ? PELT_OK : refuse(code, error);
 }
 
-static pelt_result run_turns(const timing *t, uint32_t turns, double *seconds, pelt_error *error) {
+static pelt_result run_rounds(const timing *t, uint32_t rounds, double *seconds, pelt_error *error) {
     cudaGraphExec_t row = nullptr;
-    std::vector<cudaEvent_t> events(2 * turns);
+    std::vector<cudaEvent_t> events(2 * rounds);
     cudaError_t code = cudaSuccess;
     pelt_result result = t->count < PELT_WORK_FEW ? make_row(t, &row, error) : PELT_OK;
     for (auto &event : events)
@@ -92,13 +92,13 @@ static pelt_result run_turns(const timing *t, uint32_t turns, double *seconds, p
         if (code == cudaSuccess) code = cudaStreamSynchronize(t->stream);
     } while (code == cudaSuccess && !result &&
              std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(PELT_WORK_WARM));
-    for (uint32_t i = 0; i < turns && code == cudaSuccess && !result; i++) {
+    for (uint32_t i = 0; i < rounds && code == cudaSuccess && !result; i++) {
         code = cudaEventRecord(events[2 * i], t->stream);
         if (code == cudaSuccess) work();
         if (code == cudaSuccess) code = cudaEventRecord(events[2 * i + 1], t->stream);
     }
     if (code == cudaSuccess) code = cudaStreamSynchronize(t->stream);
-    for (uint32_t i = 0; i < turns && code == cudaSuccess && !result; i++) {
+    for (uint32_t i = 0; i < rounds && code == cudaSuccess && !result; i++) {
         float milliseconds = 0;
         code = cudaEventElapsedTime(&milliseconds, events[2 * i], events[2 * i + 1]);
         seconds[i] = 1e-3 * milliseconds / (row ? PELT_WORK_ROW : 1);
@@ -109,7 +109,7 @@ static pelt_result run_turns(const timing *t, uint32_t turns, double *seconds, p
     return result ? result : code == cudaSuccess ? PELT_OK : refuse(code, error);
 }
 
-pelt_result pelt_cuda_time(pelt_cuda *cuda, pelt_device_work work, uint32_t count, int normals, uint32_t turns,
+pelt_result pelt_cuda_time(pelt_cuda *cuda, pelt_device_work work, uint32_t count, int normals, uint32_t rounds,
                            double *seconds, pelt_error *error) {
     timing t = {cuda, work, count, normals, nullptr, nullptr};
     pelt_result result = pelt_cuda_run(cuda, count, normals ? PELT_CUDA_NORMALS : 0, 0, error); /* buffers exist */
@@ -119,7 +119,7 @@ pelt_result pelt_cuda_time(pelt_cuda *cuda, pelt_device_work work, uint32_t coun
     cudaError_t code = cudaStreamCreate(&t.stream);
     if (code == cudaSuccess && work == PELT_WORK_COPY) code = cudaMalloc((void **)&t.from, bytes);
     if (code == cudaSuccess && t.from) code = cudaMemset(t.from, 1, bytes);
-    result = code == cudaSuccess ? run_turns(&t, turns, seconds, error) : refuse(code, error);
+    result = code == cudaSuccess ? run_rounds(&t, rounds, seconds, error) : refuse(code, error);
     cudaFree(t.from);
     if (t.stream) cudaStreamDestroy(t.stream);
     return result;

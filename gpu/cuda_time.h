@@ -9,7 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-pelt_result pelt_cuda_time(pelt_cuda *cuda, pelt_device_work work, uint32_t count, int normals, uint32_t turns,
+pelt_result pelt_cuda_time(pelt_cuda *cuda, pelt_device_work work, uint32_t count, int normals, uint32_t rounds,
                            double *seconds, pelt_error *error);
 pelt_result pelt_cuda_wait(pelt_error *error);
 #ifdef __cplusplus

@@ -105,8 +105,8 @@ pelt_result pelt_device_wait(pelt_device *device, pelt_error *error) {
     EITHER(pelt_gl_wait(&device->options, error), pelt_cuda_wait(error));
 }
 
-pelt_result pelt_device_time(pelt_device *device, pelt_device_work work, uint32_t count, int normals, uint32_t turns,
+pelt_result pelt_device_time(pelt_device *device, pelt_device_work work, uint32_t count, int normals, uint32_t rounds,
                              double *seconds, pelt_error *error) {
-    EITHER(pelt_gl_time(device->gl, &device->options, work, count, normals, turns, seconds, error),
-           pelt_cuda_time(device->cuda, work, count, normals, turns, seconds, error));
+    EITHER(pelt_gl_time(device->gl, &device->options, work, count, normals, rounds, seconds, error),
+           pelt_cuda_time(device->cuda, work, count, normals, rounds, seconds, error));
 }

@@ -27,10 +27,10 @@ pelt_result pelt_device_wait(pelt_device *device, pelt_error *error);
 /* What to time: skinning, or writing or copying the same number of bytes with the same library. */
 typedef enum pelt_device_work { PELT_WORK_SKIN, PELT_WORK_FILL, PELT_WORK_COPY } pelt_device_work;
 
-/* Seconds of each of `turns` turns, by the device's clock. The work of a few characters is shorter than the clock's
-   overhead: then a turn repeats it PELT_WORK_ROW times, and reports the seconds of one. */
+/* Seconds of each of `rounds` rounds, by the device's clock. The work of a few characters is shorter than the clock's
+   overhead: then a round repeats it PELT_WORK_ROW times, and reports the seconds of one. */
 enum { PELT_WORK_FEW = 4, PELT_WORK_ROW = 64, PELT_WORK_WARM = 100 /* milliseconds of warm-up */ };
-pelt_result pelt_device_time(pelt_device *device, pelt_device_work work, uint32_t count, int normals, uint32_t turns,
+pelt_result pelt_device_time(pelt_device *device, pelt_device_work work, uint32_t count, int normals, uint32_t rounds,
                              double *seconds, pelt_error *error);
 
 #endif

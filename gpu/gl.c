@@ -153,9 +153,9 @@ static void write_defines(const pelt_gl *gl, const pelt_gl_shape *shape, int kin
     const pelt_gpu_skin *p = &gl->packed;
     uint32_t stride = kind == SCALED_NORMALS ? p->numbers.pose_stride : p->own_vec4s;
     int n = snprintf(text, size,
-                     "#define PELT_%s\n#define PELT_FORM %d\n#define PELT_TURNS %u\n#define PELT_NORMALS %d\n"
+                     "#define PELT_%s\n#define PELT_FORM %d\n#define PELT_TILTS %u\n#define PELT_NORMALS %d\n"
                      "#define PELT_SCALED %d\n#define PELT_PHI %u\n#define PELT_PARTS %u\n",
-                     gl->path == PELT_GL_COMPUTE ? "COMPUTE" : "VERTEX", (int)p->form, p->turns, kind != POSITIONS,
+                     gl->path == PELT_GL_COMPUTE ? "COMPUTE" : "VERTEX", (int)p->form, p->tilts, kind != POSITIONS,
                      kind == SCALED_NORMALS, p->phi, p->parts);
     if (gl->path == PELT_GL_COMPUTE && n > 0)
         snprintf(text + n, size - (size_t)n,

@@ -118,30 +118,30 @@ static double seconds_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static pelt_result run_turns(timing *t, uint32_t turns, double *seconds, pelt_error *error) {
-    GLuint *queries = calloc(2 * (size_t)turns, sizeof *queries);
+static pelt_result run_rounds(timing *t, uint32_t rounds, double *seconds, pelt_error *error) {
+    GLuint *queries = calloc(2 * (size_t)rounds, sizeof *queries);
     pelt_result result = queries ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
     uint32_t row = t->count < PELT_WORK_FEW ? PELT_WORK_ROW : 1;
     if (result) return result;
-    t->f.GenQueries((GLsizei)(2 * turns), queries);
+    t->f.GenQueries((GLsizei)(2 * rounds), queries);
     for (double begin = seconds_now(); !result && seconds_now() - begin < 1e-3 * PELT_WORK_WARM;) {
         for (uint32_t k = 0; k < row && !result; k++)
             result = once(t, error); /* until the device's clock has ramped up */
         t->f.Finish();
     }
-    for (uint32_t i = 0; i < turns && !result; i++) {
+    for (uint32_t i = 0; i < rounds && !result; i++) {
         t->f.QueryCounter(queries[2 * i], GL_TIMESTAMP);
         for (uint32_t k = 0; k < row && !result; k++) result = once(t, error);
         t->f.QueryCounter(queries[2 * i + 1], GL_TIMESTAMP);
     }
     t->f.Finish();
-    for (uint32_t i = 0; i < turns && !result; i++) {
+    for (uint32_t i = 0; i < rounds && !result; i++) {
         uint64_t begin = 0, end = 0;
         t->f.GetQueryObjectui64v(queries[2 * i], GL_QUERY_RESULT, &begin);
         t->f.GetQueryObjectui64v(queries[2 * i + 1], GL_QUERY_RESULT, &end);
         seconds[i] = 1e-9 * (double)(end - begin) / row;
     }
-    t->f.DeleteQueries((GLsizei)(2 * turns), queries);
+    t->f.DeleteQueries((GLsizei)(2 * rounds), queries);
     free(queries);
     if (!result && t->f.GetError() != GL_NO_ERROR)
         result = pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL reports an error while timing");
@@ -149,7 +149,7 @@ static pelt_result run_turns(timing *t, uint32_t turns, double *seconds, pelt_er
 }
 
 pelt_result pelt_gl_time(pelt_gl *gl, const pelt_gl_options *options, pelt_device_work work, uint32_t count,
-                         int normals, uint32_t turns, double *seconds, pelt_error *error) {
+                         int normals, uint32_t rounds, double *seconds, pelt_error *error) {
     timing t = {.gl = gl, .work = work, .count = count, .normals = normals};
     pelt_result result = load(options, &t.f, error);
     if (!result) result = pelt_gl_dispatch(gl, count, normals ? PELT_GL_NORMALS : 0, error); /* buffers exist */
@@ -162,7 +162,7 @@ pelt_result pelt_gl_time(pelt_gl *gl, const pelt_gl_options *options, pelt_devic
         t.f.BufferData(GL_COPY_WRITE_BUFFER, (GLsizeiptr)(bytes < t.part ? bytes : t.part), NULL, GL_STATIC_DRAW);
     }
     if (work != PELT_WORK_SKIN) t.program = build(&t.f, work == PELT_WORK_FILL ? fill_text : copy_text);
-    result = run_turns(&t, turns, seconds, error);
+    result = run_rounds(&t, rounds, seconds, error);
     if (t.program) t.f.DeleteProgram(t.program);
     t.f.DeleteBuffers(1, &t.from);
     return result;

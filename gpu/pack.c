@@ -56,10 +56,10 @@ static uint32_t place(uint64_t *end, uint64_t words) {
 }
 
 typedef struct lists {
-    pelt_rows rows, turns;
+    pelt_rows rows, tilts;
     pelt_block_axes axes;
     const pelt_file_weighted *weighted;
-    uint64_t row_count, turn_count, axis_count; /* as shaders count them: pairs in 16 bits, fours of the weighted
+    uint64_t row_count, tilt_count, axis_count; /* as shaders count them: pairs in 16 bits, fours of the weighted
                                                    form */
 } lists;
 
@@ -70,7 +70,7 @@ static lists lists_of(const pelt_skin *skin) {
     const pelt_file_corrective *head = pelt_skin_corrective(skin);
     if (!head) return l;
     uint32_t blocks = skin->block_count;
-    l.rows = pelt_skin_rows(skin), l.turns = pelt_skin_turns(skin);
+    l.rows = pelt_skin_rows(skin), l.tilts = pelt_skin_tilts(skin);
     if (head->weighted) {
         l.weighted = (const void *)((const char *)head + head->weighted);
         l.axes = pelt_skin_axes(skin), l.axis_count = l.axes.first[blocks];
@@ -78,7 +78,7 @@ static lists lists_of(const pelt_skin *skin) {
         return l;
     }
     l.row_count = l.rows.first[blocks] / (l.rows.shorts ? 2 : 1);
-    if (l.turns.first) l.turn_count = l.turns.first[blocks] / (l.turns.shorts ? 2 : 1);
+    if (l.tilts.first) l.tilt_count = l.tilts.first[blocks] / (l.tilts.shorts ? 2 : 1);
     return l;
 }
 
@@ -95,9 +95,9 @@ static void place_pose(const pelt_skin *skin, const lists *l, pelt_gpu_skin *out
     } else if (out->form != PELT_GPU_BLEND) {
         n->at_row_factors = place(&end, factor_count(skin, &l->rows));
         /* Turns in floats have the coefficients of rows in floats. */
-        int same = l->rows.floats && l->turns.floats;
-        n->at_turn_factors = same || !out->turns ? n->at_row_factors : place(&end, factor_count(skin, &l->turns));
-        if (l->rows.shorts || l->turns.shorts) n->at_factor_scales = place(&end, 2);
+        int same = l->rows.floats && l->tilts.floats;
+        n->at_tilt_factors = same || !out->tilts ? n->at_row_factors : place(&end, factor_count(skin, &l->tilts));
+        if (l->rows.shorts || l->tilts.shorts) n->at_factor_scales = place(&end, 2);
     }
     out->own_vec4s = (uint32_t)(end / 4);
     n->at_normal_matrices = out->own_vec4s;
@@ -108,8 +108,8 @@ static void place_skin(const pelt_skin *skin, const lists *l, pelt_gpu_skin *out
     pelt_gpu_numbers *n = &out->numbers;
     uint64_t blocks = skin->block_count, entries = skin->entry_count, lane = PELT_BLOCK;
     uint64_t row = l->weighted ? (l->rows.shorts ? GROUP / 2 : GROUP) * (uint64_t)out->parts * lane : 3 * lane;
-    uint64_t turn = l->weighted ? (l->rows.shorts ? GROUP / 2 : GROUP) * 3 * lane : 3 * lane;
-    uint64_t turns = l->weighted && out->turns ? l->row_count : l->turn_count;
+    uint64_t tilt = l->weighted ? (l->rows.shorts ? GROUP / 2 : GROUP) * 3 * lane : 3 * lane;
+    uint64_t tilts = l->weighted && out->tilts ? l->row_count : l->tilt_count;
     n->block_count = skin->block_count;
     n->at_heads = place(end, 4 * (blocks + 1));
     n->at_joints = place(end, entries);
@@ -118,8 +118,8 @@ static void place_skin(const pelt_skin *skin, const lists *l, pelt_gpu_skin *out
     n->at_rest_normals = place(end, 3 * blocks * lane);
     n->at_row_sources = place(end, l->row_count * (l->weighted ? GROUP : 1));
     n->at_rows = place(end, l->row_count * row);
-    n->at_turn_sources = place(end, l->weighted ? 0 : turns);
-    n->at_turns = place(end, turns * turn);
+    n->at_tilt_sources = place(end, l->weighted ? 0 : tilts);
+    n->at_tilts = place(end, tilts * tilt);
     n->at_axes = place(end, l->axis_count);
     n->at_axis_weights = place(end, l->axis_count * lane);
     n->at_steps = place(end, l->weighted ? 4 * blocks : 0);
@@ -140,7 +140,7 @@ static void fill_blend(const pelt_skin *skin, const pelt_gpu_numbers *n, uint32_
     copy_words(words + n->at_rest_normals, skin->rest_normals, slots);
 }
 
-/* `which` is the component of a head: 1 rows, 2 turns. Two interleaved rows of 16 bits already are a row of words. */
+/* `which` is the component of a head: 1 rows, 2 tilts. Two interleaved rows of 16 bits already are a row of words. */
 static void fill_rows(const pelt_skin *skin, const pelt_rows *rows, uint32_t which, uint32_t at_heads,
                       uint32_t at_sources, uint32_t at_rows, uint32_t *words) {
     uint32_t step = rows->shorts ? 2 : 1;
@@ -178,11 +178,11 @@ static void fill_weighted(const pelt_skin *skin, const lists *l, const pelt_gpu_
         group += groups_of(end - first);
         if (!l->rows.shorts) continue;
         float steps[4] = {l->rows.factors[2 * (size_t)b].step, l->rows.factors[2 * (size_t)b + 1].step,
-                          packed->turns ? l->turns.factors[2 * (size_t)b].step : 0, 0};
+                          packed->tilts ? l->tilts.factors[2 * (size_t)b].step : 0, 0};
         copy_words(words + n->at_steps + 4 * (size_t)b, steps, 4);
     }
     fill_group_rows(skin, &l->rows, l->rows.first, packed->parts, n->at_rows, words);
-    if (packed->turns) fill_group_rows(skin, &l->turns, l->rows.first, 3, n->at_turns, words);
+    if (packed->tilts) fill_group_rows(skin, &l->tilts, l->rows.first, 3, n->at_tilts, words);
     for (uint64_t e = 0; e < l->axis_count; e++)
         words[n->at_axes + e] = n->at_row_factors + l->axes.sources[e] * n->distance_stride;
     copy_words(words + n->at_axis_weights, l->axes.weights, l->axis_count * PELT_BLOCK);
@@ -199,7 +199,7 @@ int pelt_gpu_pack(const pelt_skin *skin, pelt_gpu_skin *out) {
     uint64_t end = 0;
     *out = (pelt_gpu_skin){.form = form_of(&l), .matrix_count = pelt_matrix_count(skin), .parts = 3};
     if (l.weighted) out->phi = l.weighted->phi, out->parts = l.weighted->normalised ? 4 : 3;
-    out->turns = l.turns.floats ? 1 : l.turns.shorts ? 2 : 0;
+    out->tilts = l.tilts.floats ? 1 : l.tilts.shorts ? 2 : 0;
     place_pose(skin, &l, out);
     place_skin(skin, &l, out, &end);
     if (end > UINT32_MAX / 2 || !(out->words = calloc((size_t)end, sizeof *out->words))) return 0;
@@ -210,7 +210,7 @@ int pelt_gpu_pack(const pelt_skin *skin, pelt_gpu_skin *out) {
         fill_weighted(skin, &l, out, out->words);
     } else {
         fill_rows(skin, &l.rows, 1, n->at_heads, n->at_row_sources, n->at_rows, out->words);
-        fill_rows(skin, &l.turns, 2, n->at_heads, n->at_turn_sources, n->at_turns, out->words);
+        fill_rows(skin, &l.tilts, 2, n->at_heads, n->at_tilt_sources, n->at_tilts, out->words);
     }
     return 1;
 }
@@ -253,9 +253,9 @@ int pelt_gpu_pose(const pelt_skin *skin, const pelt_gpu_skin *packed, const void
     }
     copy_factors(&l.rows, a, (const int16_t *)(own + c.row_factors), scales[0], factor_count(skin, &l.rows),
                  out + n->at_row_factors);
-    if (packed->turns)
-        copy_factors(&l.turns, a, (const int16_t *)(own + c.turn_factors), scales[1], factor_count(skin, &l.turns),
-                     out + n->at_turn_factors);
+    if (packed->tilts)
+        copy_factors(&l.tilts, a, (const int16_t *)(own + c.tilt_factors), scales[1], factor_count(skin, &l.tilts),
+                     out + n->at_tilt_factors);
     if (n->at_factor_scales) memcpy(out + n->at_factor_scales, scales, 2 * sizeof *scales);
     return !head->rigid;
 }

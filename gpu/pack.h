@@ -23,22 +23,22 @@ typedef struct pelt_gpu_numbers {
     uint32_t character_count; /* of this dispatch */
     uint32_t pose_stride;     /* vec4s from one character's pose to the next */
     uint32_t distance_stride; /* floats from one axis to the next, a multiple of 4 */
-    uint32_t at_heads;        /* [block + 1][4] first entry, row, turn and axis entry of the block */
+    uint32_t at_heads;        /* [block + 1][4] first entry, row, tilt and axis entry of the block */
     uint32_t at_joints;       /* [entry] the joint's first vec4 in a pose */
     uint32_t at_weights;      /* [entry][16] */
     uint32_t at_rest;         /* [block][3][16] */
     uint32_t at_rest_normals; /* [block][3][16] */
     uint32_t at_row_sources;  /* [row] offset among the factors; weighted: [row][4] centres */
     uint32_t at_rows;         /* [row][3][16], in 16 bits two numbers per word; weighted: [row][4 or 2][parts][16] */
-    uint32_t at_turn_sources;
-    uint32_t at_turns;
+    uint32_t at_tilt_sources;
+    uint32_t at_tilts;
     uint32_t at_axes;            /* [axis entry] first float of the axis in a pose */
     uint32_t at_axis_weights;    /* [axis entry][16] */
-    uint32_t at_steps;           /* [block][4] steps of the weighted form's rows, norms and turns, and 0 */
+    uint32_t at_steps;           /* [block][4] steps of the weighted form's rows, norms and tilts, and 0 */
     uint32_t at_row_factors;     /* floats into a pose */
-    uint32_t at_turn_factors;    /* floats into a pose */
+    uint32_t at_tilt_factors;    /* floats into a pose */
     uint32_t at_normal_matrices; /* vec4s into a pose */
-    uint32_t at_factor_scales;   /* floats into a pose: the units of 16-bit factors, of rows and of turns; 0: none */
+    uint32_t at_factor_scales;   /* floats into a pose: the units of 16-bit factors, of rows and of tilts; 0: none */
 } pelt_gpu_numbers;
 
 typedef struct pelt_gpu_skin {
@@ -46,7 +46,7 @@ typedef struct pelt_gpu_skin {
     pelt_gpu_form form;
     uint32_t phi;   /* pelt_phi of the weighted form */
     uint32_t parts; /* of its rows: 4 with a norm, else 3 */
-    uint32_t turns; /* changes of normals: 0 none, 1 in floats, 2 in 16 bits */
+    uint32_t tilts; /* changes of normals: 0 none, 1 in floats, 2 in 16 bits */
     uint32_t matrix_count;
     uint32_t own_vec4s; /* of a pose, without the normal matrices, which come last */
     uint32_t *words;

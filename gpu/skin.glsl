@@ -8,7 +8,7 @@
 //
 //     PELT_COMPUTE or PELT_VERTEX   which of the two
 //     PELT_FORM       D: 0 none, 1 rows of floats, 2 rows in 16 bits, 3 weighted in floats, 4 weighted in 16 bits
-//     PELT_TURNS      N: 0 none, 1 in floats, 2 in 16 bits (forms 3 and 4: like the rows)
+//     PELT_TILTS      N: 0 none, 1 in floats, 2 in 16 bits (forms 3 and 4: like the rows)
 //     PELT_NORMALS    1: with normals
 //     PELT_SCALED     1: joints may scale, normals have separate matrices
 //     PELT_PHI        forms 3 and 4: 0 exponential, 1 Gaussian, 2 mixed;  PELT_PARTS  3, or 4 with a norm
@@ -49,9 +49,9 @@ layout(std140) uniform PeltNumbers {
 #endif
     uint pelt_block_count, pelt_character_count, pelt_pose_stride, pelt_distance_stride;
     uint pelt_at_heads, pelt_at_joints, pelt_at_weights, pelt_at_rest;
-    uint pelt_at_rest_normals, pelt_at_row_sources, pelt_at_rows, pelt_at_turn_sources;
-    uint pelt_at_turns, pelt_at_axes, pelt_at_axis_weights, pelt_at_steps;
-    uint pelt_at_row_factors, pelt_at_turn_factors, pelt_at_normal_matrices, pelt_at_factor_scales;
+    uint pelt_at_rest_normals, pelt_at_row_sources, pelt_at_rows, pelt_at_tilt_sources;
+    uint pelt_at_tilts, pelt_at_axes, pelt_at_axis_weights, pelt_at_steps;
+    uint pelt_at_row_factors, pelt_at_tilt_factors, pelt_at_normal_matrices, pelt_at_factor_scales;
 };
 #endif
 
@@ -222,9 +222,9 @@ pelt_row pelt_guard(pelt_row s) { return min(max(s, pelt_row(0.0)), pelt_row(0.2
 
 void pelt_add_weighted(inout pelt_row point[PELT_SUMS], inout pelt_row normal[PELT_SUMS], uint pose, uint block, uint lane,
                        uvec4 head, uvec4 next) {
-    pelt_row sum[PELT_PARTS * PELT_CHARACTERS], turn[PELT_SUMS], q[4 * PELT_CHARACTERS];
+    pelt_row sum[PELT_PARTS * PELT_CHARACTERS], tilt[PELT_SUMS], q[4 * PELT_CHARACTERS];
     for (int i = 0; i < PELT_PARTS * PELT_CHARACTERS; i++) sum[i] = pelt_row(0.0);
-    for (int i = 0; i < PELT_SUMS; i++) turn[i] = pelt_row(0.0);
+    for (int i = 0; i < PELT_SUMS; i++) tilt[i] = pelt_row(0.0);
     const uint rows_of_four = PELT_FORM == 3 ? 64u : 32u;
     for (uint g = head.y + PELT_PART; g < next.y; g += uint(PELT_SPLIT)) {
         uvec4 centers = pelt_four(pelt_at_row_sources + 4u * g);
@@ -245,24 +245,24 @@ void pelt_add_weighted(inout pelt_row point[PELT_SUMS], inout pelt_row normal[PE
         for (int i = 0; i < 4 * PELT_CHARACTERS; i++) q[i] = pelt_phi(q[i]);
         uint rows = pelt_at_rows + g * rows_of_four * uint(PELT_PARTS) + lane;
         PELT_ADD_CENTERS(sum, PELT_PARTS, rows)
-#if PELT_NORMALS && PELT_TURNS > 0
-        uint turns = pelt_at_turns + g * rows_of_four * 3u + lane;
-        PELT_ADD_CENTERS(turn, 3, turns)
+#if PELT_NORMALS && PELT_TILTS > 0
+        uint tilts = pelt_at_tilts + g * rows_of_four * 3u + lane;
+        PELT_ADD_CENTERS(tilt, 3, tilts)
 #endif
     }
 #if PELT_SPLIT > 1
     if (PELT_PART > 0u) {
         uint at = 2u * (gl_LocalInvocationID.x - PELT_VERTICES);
         pelt_others[at] = vec4(sum[0], sum[1], sum[2], sum[PELT_PARTS - 1]);
-        pelt_others[at + 1u] = vec4(turn[0], turn[1], turn[2], 0.0);
+        pelt_others[at + 1u] = vec4(tilt[0], tilt[1], tilt[2], 0.0);
     }
     barrier();
     if (PELT_PART > 0u) return;
     for (uint other = 0u; other < uint(PELT_SPLIT - 1); other++) {
         vec4 of_rows = pelt_others[2u * (gl_LocalInvocationID.x + PELT_VERTICES * other)],
-             of_turns = pelt_others[2u * (gl_LocalInvocationID.x + PELT_VERTICES * other) + 1u];
+             of_tilts = pelt_others[2u * (gl_LocalInvocationID.x + PELT_VERTICES * other) + 1u];
         for (int i = 0; i < PELT_PARTS; i++) sum[i] += of_rows[i];
-        for (int i = 0; i < 3; i++) turn[i] += of_turns[i];
+        for (int i = 0; i < 3; i++) tilt[i] += of_tilts[i];
     }
 #endif
 #if PELT_FORM == 3
@@ -278,8 +278,8 @@ void pelt_add_weighted(inout pelt_row point[PELT_SUMS], inout pelt_row normal[PE
 #endif
         for (int i = 0; i < 3; i++) {
             point[3 * c + i] += sum[PELT_PARTS * c + i] * (guard * steps.x);
-#if PELT_NORMALS && PELT_TURNS > 0
-            normal[3 * c + i] += turn[3 * c + i] * (guard * steps.z);
+#if PELT_NORMALS && PELT_TILTS > 0
+            normal[3 * c + i] += tilt[3 * c + i] * (guard * steps.z);
 #endif
         }
     }
@@ -322,10 +322,10 @@ void pelt_deform(uint pose, uint block, uint lane, out pelt_row position[PELT_SU
     if (PELT_PART > 0u) return;
 #endif
 #endif
-#if PELT_NORMALS && PELT_FORM < 3 && PELT_TURNS == 1
-    pelt_add_floats(n, pose, head.z, next.z, pelt_at_turn_sources, pelt_at_turns + lane, pelt_at_turn_factors);
-#elif PELT_NORMALS && PELT_FORM < 3 && PELT_TURNS == 2
-    pelt_add_shorts(n, pose, head.z, next.z, pelt_at_turn_sources, pelt_at_turns + lane, pelt_at_turn_factors);
+#if PELT_NORMALS && PELT_FORM < 3 && PELT_TILTS == 1
+    pelt_add_floats(n, pose, head.z, next.z, pelt_at_tilt_sources, pelt_at_tilts + lane, pelt_at_tilt_factors);
+#elif PELT_NORMALS && PELT_FORM < 3 && PELT_TILTS == 2
+    pelt_add_shorts(n, pose, head.z, next.z, pelt_at_tilt_sources, pelt_at_tilts + lane, pelt_at_tilt_factors);
 #endif
 
 #if PELT_NORMALS && !PELT_SCALED

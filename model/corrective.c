@@ -192,7 +192,8 @@ static double joint_kernel(const pelt_kernel *kernel, uint32_t g, const pelt_pos
 }
 
 /* x . y of joint g between any two of the pose (UINT32_MAX) and the centres. */
-static double near_product(const pelt_kernel *kernel, uint32_t g, const pelt_pose_state *pose, uint32_t a, uint32_t b) {
+static double neighbor_product(const pelt_kernel *kernel, uint32_t g, const pelt_pose_state *pose, uint32_t a,
+                               uint32_t b) {
     double numbers[2][9] = {{0}}, sum = 0;
     bool control = g >= kernel->joint_count - kernel->control_count;
     for (int side = 0; side < 2; side++) {
@@ -215,7 +216,7 @@ static double near_product(const pelt_kernel *kernel, uint32_t g, const pelt_pos
     return kernel->scales[g] * sum;
 }
 
-double pelt_near_value(pelt_near_form form, double xx, double xy, double yy) {
+double pelt_neighbor_value(pelt_neighbor_form form, double xx, double xy, double yy) {
     if (form == PELT_NEAR_ARC) {
         double size = sqrt(xx * yy), cosine = size > 0 ? fmin(fmax(xy / size, -1), 1) : 0, angle = acos(cosine);
         return size * (sin(angle) + (3.14159265358979323846 - angle) * cosine) / 3.14159265358979323846;
@@ -229,22 +230,22 @@ double pelt_near_value(pelt_near_form form, double xx, double xy, double yy) {
 }
 
 /* K over some joints between the pose and a centre. */
-static double near_sum(const pelt_kernel *kernel, const uint32_t *list, uint32_t count, const pelt_pose_state *pose,
-                       uint32_t q) {
+static double neighbor_sum(const pelt_kernel *kernel, const uint32_t *list, uint32_t count, const pelt_pose_state *pose,
+                           uint32_t q) {
     double xx = 0, xy = 0, yy = 0;
     for (uint32_t i = 0; i < count; i++) {
-        xx += near_product(kernel, list[i], pose, UINT32_MAX, UINT32_MAX);
-        xy += near_product(kernel, list[i], pose, UINT32_MAX, q);
-        yy += near_product(kernel, list[i], pose, q, q);
+        xx += neighbor_product(kernel, list[i], pose, UINT32_MAX, UINT32_MAX);
+        xy += neighbor_product(kernel, list[i], pose, UINT32_MAX, q);
+        yy += neighbor_product(kernel, list[i], pose, q, q);
     }
-    return pelt_near_value(kernel->near->form, xx, xy, yy);
+    return pelt_neighbor_value(kernel->near->form, xx, xy, yy);
 }
 
 static double unit_kernel(const pelt_kernel *kernel, uint32_t g, const pelt_pose_state *pose, uint32_t q) {
-    const pelt_near *near = kernel->near;
+    const pelt_neighbors *near = kernel->near;
     if (!near) return joint_kernel(kernel, g, pose, q);
-    return near_sum(kernel, near->list + near->first[g], near->first[g + 1] - near->first[g], pose, q) +
-           near->single * near_sum(kernel, &g, 1, pose, q);
+    return neighbor_sum(kernel, near->list + near->first[g], near->first[g + 1] - near->first[g], pose, q) +
+           near->single * neighbor_sum(kernel, &g, 1, pose, q);
 }
 
 static double *group_coefficients(const pelt_kernel *kernel, const pelt_kernel_group *group,

@@ -55,12 +55,12 @@ typedef struct pelt_kernel_group {
 } pelt_kernel_group;
 
 /* k_g of joint g with its neighbours, as defined by format.h for the section NEAR. */
-typedef struct pelt_near {
-    pelt_near_form form;
+typedef struct pelt_neighbors {
+    pelt_neighbor_form form;
     float single;
     const uint32_t *first, *list; /* [joint_count + 1], and the joints of each N(g) */
     const float (*ranges)[2];     /* [joint_count] smallest and largest value of a control, relative to rest */
-} pelt_near;
+} pelt_neighbors;
 
 typedef struct pelt_kernel {
     uint32_t joint_count, center_count, unit_count, group_count;
@@ -69,8 +69,8 @@ typedef struct pelt_kernel {
     const float *centers;   /* [center_count][joint_count][4] quaternions; for controls, the value first */
     const pelt_kernel_unit *units;
     const pelt_kernel_group *groups;
-    uint32_t control_count; /* this many at the end of joints[] are controls */
-    const pelt_near *near;  /* NULL: k_g depends on joint g alone */
+    uint32_t control_count;     /* this many at the end of joints[] are controls */
+    const pelt_neighbors *near; /* NULL: k_g depends on joint g alone */
 } pelt_kernel;
 
 /* Learned features of neighbourhoods of joints, zero at rest:
@@ -133,7 +133,7 @@ typedef struct pelt_weighted {
     const uint32_t *vertex_axes;     /* ... */
     const float *axis_weights;       /* ... and their weights: r_v^2 = sum weight d_axis^2 */
     const float *folded;             /* [vertex][center][4]: c_iq, xyz and w */
-    const float *folded_turns;       /* [vertex][center][3] the same for normals, or NULL */
+    const float *folded_tilts;       /* [vertex][center][3] the same for normals, or NULL */
     bool unnormalised;               /* D_i = sum_q phi c_iq[xyz]: w is unused */
     const pelt_center_rows *rounded; /* cached result of packing it in 16 bits, or NULL */
 } pelt_weighted;
@@ -144,7 +144,7 @@ typedef struct pelt_corrective {
     const pelt_kernel *kernel;               /* NULL: none */
     const pelt_features *features;           /* NULL: none */
     const pelt_displacements *displacements; /* of rest positions; NULL: none */
-    const pelt_displacements *turns;         /* of rest normals; NULL: none */
+    const pelt_displacements *tilts;         /* of rest normals; NULL: none */
     const pelt_weighted *weighted;           /* NULL: none */
 } pelt_corrective;
 
@@ -154,7 +154,7 @@ typedef struct pelt_corrective {
 double pelt_norm_guard(double s);
 
 /* K of |x|^2, x . y and |y|^2. */
-double pelt_near_value(pelt_near_form form, double xx, double xy, double yy);
+double pelt_neighbor_value(pelt_neighbor_form form, double xx, double xy, double yy);
 
 double pelt_phi_value(pelt_phi phi, double width, double r2);
 /* The same for many, faster, with a relative error of 1e-10. */

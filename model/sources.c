@@ -59,7 +59,7 @@ static void add_rbfs(reading *r, const pelt_file_corrective *head) {
 }
 
 /* The kernel joints that one k depends on. */
-static void note_kernel_joint(reading *r, const pelt_file_kernel_joint *joints, const pelt_file_near *near,
+static void note_kernel_joint(reading *r, const pelt_file_kernel_joint *joints, const pelt_file_neighbors *near,
                               uint32_t g) {
     note_number(r, joints[g].joint);
     const uint32_t *first = near ? (const void *)((const char *)near + near->first) : NULL;
@@ -67,7 +67,7 @@ static void note_kernel_joint(reading *r, const pelt_file_kernel_joint *joints, 
     for (uint32_t i = near ? first[g] : 0; near && i < first[g + 1]; i++) note_number(r, joints[list[i]].joint);
 }
 
-static void add_kernel(reading *r, const pelt_file_kernel *kernel, const pelt_file_near *near) {
+static void add_kernel(reading *r, const pelt_file_kernel *kernel, const pelt_file_neighbors *near) {
     const pelt_file_kernel_joint *joints = at(r, kernel->joints);
     const pelt_file_kernel_unit *units = at(r, kernel->units);
     const pelt_file_kernel_group *groups = at(r, kernel->groups);
@@ -128,7 +128,7 @@ pelt_sources pelt_skin_sources(pelt_arena *arena, const pelt_skin *skin) {
     if (pelt_arena_failed(arena)) return (pelt_sources){0};
     add_rbfs(&r, head);
     if (weighted) add_weighted(&r, head, weighted);
-    if (kernel) add_kernel(&r, kernel, pelt_skin_near(skin));
+    if (kernel) add_kernel(&r, kernel, pelt_skin_neighbors(skin));
     if (features) add_features(&r, features);
     return pelt_arena_failed(arena) ? (pelt_sources){0} : out;
 }

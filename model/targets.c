@@ -70,9 +70,9 @@ pelt_result pelt_skin_targets_of(pelt_arena *arena, const pelt_skin *skin, bool 
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "weighted PSD gives every vertex its own pose distance: it is not a sum of morph targets");
     uint32_t n = pelt_skin_corrective(skin)->coefficient_count, *coefficients = PELT_NEW(arena, n, uint32_t);
-    pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
+    pelt_rows rows = pelt_skin_rows(skin), tilts = pelt_skin_tilts(skin);
     out->positions = targets_of(arena, skin, &rows);
-    if (with_normals && turns.first) out->normals = targets_of(arena, skin, &turns);
+    if (with_normals && tilts.first) out->normals = targets_of(arena, skin, &tilts);
     if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     drop_empty(n, coefficients, out);
     return PELT_OK;

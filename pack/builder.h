@@ -60,7 +60,7 @@ static inline uint64_t append_matrix(builder *b, const float *matrix, size_t cen
 uint64_t pelt_append_kernel(builder *b, const pelt_kernel *kernel, uint32_t joint_count, uint32_t *coefficient);
 
 /* The section NEAR of a kernel of neighbourhoods. */
-void pelt_pack_near(pelt_arena *arena, const pelt_kernel *kernel, pelt_skin *skin, uint64_t *sizes);
+void pelt_pack_neighbors(pelt_arena *arena, const pelt_kernel *kernel, pelt_skin *skin, uint64_t *sizes);
 
 /* The section FTSU (pack_features.c). Controls are numbered after the joints of the skeleton. */
 void pelt_pack_features(pelt_arena *arena, const pelt_features *f, bool shorts, pelt_skin *skin, uint64_t *sizes,

@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Per vertex and centre: x, y, z, norm, the turn of the normal, and padding to a multiple of eight. */
+/* Per vertex and centre: x, y, z, norm, the tilt of the normal, and padding to a multiple of eight. */
 enum { MOST = 32767, COLUMNS = 8 };
 
 static int kind_of(size_t column) { return column < 3 ? 0 : column == 3 ? 1 : 2; }
@@ -38,11 +38,11 @@ typedef struct rounding {
     const float *distances; /* [axis][center][center] squared */
     const pelt_row_lists *used;
     bool *linked;      /* [block] whether it is linked with another */
-    float *steps[3];   /* [block] of vectors, norms, turns: the same for linked blocks */
+    float *steps[3];   /* [block] of vectors, norms, tilts: the same for linked blocks */
     double most[3];    /* tolerance of each */
     uint32_t *pairs;   /* [block] its number of pairs */
     uint16_t *sources; /* [block][2 x its centres], and so on: allocated at twice the size used */
-    int16_t *shorts, *turns;
+    int16_t *shorts, *tilts;
 } rounding;
 
 /* -- Distances ----------------------------------------------------------------------------------------------------- */
@@ -84,12 +84,12 @@ static const float *folded_at(const pelt_weighted *w, uint32_t v, size_t q) {
     return w->folded + 4 * ((size_t)v * w->center_count + q);
 }
 
-static const float *turn_at(const pelt_weighted *w, uint32_t v, size_t q) {
-    return w->folded_turns ? w->folded_turns + 3 * ((size_t)v * w->center_count + q) : NULL;
+static const float *tilt_at(const pelt_weighted *w, uint32_t v, size_t q) {
+    return w->folded_tilts ? w->folded_tilts + 3 * ((size_t)v * w->center_count + q) : NULL;
 }
 
 static bool uses(const pelt_weighted *w, uint32_t v, size_t q) {
-    const float *c = folded_at(w, v, q), *t = turn_at(w, v, q);
+    const float *c = folded_at(w, v, q), *t = tilt_at(w, v, q);
     return c[0] != 0 || c[1] != 0 || c[2] != 0 || c[3] != 0 || (t && (t[0] != 0 || t[1] != 0 || t[2] != 0));
 }
 
@@ -134,7 +134,7 @@ static lane make_lane(const rounding *r, uint32_t block, uint32_t v, const uint3
             double step = r->steps[kind_of(c)][block];
             if (step > 0)
                 l.numbers[COLUMNS * i + c] =
-                    (c < 4 ? folded_at(r->w, v, own[i])[c] : turn_at(r->w, v, own[i])[c - 4]) / step;
+                    (c < 4 ? folded_at(r->w, v, own[i])[c] : tilt_at(r->w, v, own[i])[c - 4]) / step;
         }
     return l;
 }
@@ -251,10 +251,10 @@ static void write_center(const rounding *r, const lane *lanes, uint32_t place, s
         const lane *l = &lanes[slot];
         size_t i = l->of[place];
         if (i >= l->count || l->places[i] != place) continue;
-        for (size_t c = 0; c < (r->turns ? COLUMNS - 1 : 4); c++) {
+        for (size_t c = 0; c < (r->tilts ? COLUMNS - 1 : 4); c++) {
             const int16_t *two = l->rounded + 2 * (COLUMNS * i + c);
             int16_t *to = c < 4 ? r->shorts + 4 * PELT_BLOCK * row + 2 * (c * PELT_BLOCK + slot)
-                                : r->turns + 3 * PELT_BLOCK * row + 2 * ((c - 4) * PELT_BLOCK + slot);
+                                : r->tilts + 3 * PELT_BLOCK * row + 2 * ((c - 4) * PELT_BLOCK + slot);
             to[second] = two[0];
             if (finer) to[1] = two[1];
         }
@@ -298,8 +298,8 @@ static void find_steps(rounding *r, uint32_t block_count) {
     for (size_t slot = 0; slot < (size_t)block_count * PELT_BLOCK; slot++) {
         uint32_t v = r->order[slot], b = r->links[slot / PELT_BLOCK];
         for (size_t q = 0; q < r->w->center_count; q++)
-            for (size_t c = 0; c < (r->w->folded_turns ? COLUMNS - 1 : 4); c++) {
-                float x = fabsf(c < 4 ? folded_at(r->w, v, q)[c] : turn_at(r->w, v, q)[c - 4]);
+            for (size_t c = 0; c < (r->w->folded_tilts ? COLUMNS - 1 : 4); c++) {
+                float x = fabsf(c < 4 ? folded_at(r->w, v, q)[c] : tilt_at(r->w, v, q)[c - 4]);
                 float *step = &r->steps[kind_of(c)][b];
                 *step = fmaxf(*step, x / (MOST - 8)); /* leaves room for compensating the rounding of others */
             }
@@ -324,9 +324,9 @@ static void close_gaps(const rounding *r, uint32_t block_count, pelt_row_lists *
         memmove(r->sources + to, r->sources + from, count * sizeof *r->sources);
         memmove(r->shorts + 4 * PELT_BLOCK * to, r->shorts + 4 * PELT_BLOCK * from,
                 4 * PELT_BLOCK * count * sizeof *r->shorts);
-        if (r->turns)
-            memmove(r->turns + 3 * PELT_BLOCK * to, r->turns + 3 * PELT_BLOCK * from,
-                    3 * PELT_BLOCK * count * sizeof *r->turns);
+        if (r->tilts)
+            memmove(r->tilts + 3 * PELT_BLOCK * to, r->tilts + 3 * PELT_BLOCK * from,
+                    3 * PELT_BLOCK * count * sizeof *r->tilts);
         lists->first[b + 1] = (uint32_t)(to + count);
     }
     lists->count = lists->first[block_count], lists->sources = r->sources;
@@ -362,16 +362,16 @@ pelt_center_rows pelt_round_centers(pelt_arena *arena, uint32_t threads, const p
     for (int i = 0; i < 3; i++) r.steps[i] = PELT_NEW(work, block_count, float);
     r.sources = PELT_NEW(arena, rows, uint16_t);
     r.shorts = PELT_NEW(arena, 4 * PELT_BLOCK * rows, int16_t);
-    r.turns = w->folded_turns ? PELT_NEW(arena, 3 * PELT_BLOCK * rows, int16_t) : NULL;
+    r.tilts = w->folded_tilts ? PELT_NEW(arena, 3 * PELT_BLOCK * rows, int16_t) : NULL;
     for (uint32_t b = 0; b < block_count; b++)
         if (links[b] != b) r.linked[b] = r.linked[links[b]] = true;
     find_steps(&r, block_count);
     pelt_parallel(work, threads, block_count, round_block, &r);
     pelt_center_rows out = {.lists.first = PELT_NEW(arena, (size_t)block_count + 1, uint32_t),
                             .shorts = r.shorts,
-                            .turns = r.turns,
+                            .tilts = r.tilts,
                             .factors = make_factors(arena, block_count, r.steps[0], r.steps[1]),
-                            .turn_factors = r.turns ? make_factors(arena, block_count, r.steps[2], NULL) : NULL};
+                            .tilt_factors = r.tilts ? make_factors(arena, block_count, r.steps[2], NULL) : NULL};
     close_gaps(&r, block_count, &out.lists);
     pelt_arena_free(work);
     return out;

@@ -212,9 +212,9 @@ static const pelt_model *visible_model(pelt_arena *arena, const pelt_model *mode
     out->corrective = corrective;
     rows[0] = pelt_visible_displacements(arena, from->displacements, n, coefficients);
     corrective->displacements = &rows[0];
-    if (from->turns) {
-        rows[1] = pelt_visible_displacements(arena, from->turns, n, coefficients);
-        corrective->turns = &rows[1];
+    if (from->tilts) {
+        rows[1] = pelt_visible_displacements(arena, from->tilts, n, coefficients);
+        corrective->tilts = &rows[1];
     }
     return out;
 }

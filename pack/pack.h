@@ -64,8 +64,8 @@ int16_t *pelt_center_shorts(pelt_arena *arena, const float *rows, const pelt_row
    twice. `used` lists what the blocks use. */
 struct pelt_center_rows {
     pelt_row_lists lists;
-    int16_t *shorts, *turns; /* [row][4][16]; [row][3][16] or NULL */
-    pelt_factor *factors, *turn_factors;
+    int16_t *shorts, *tilts; /* [row][4][16]; [row][3][16] or NULL */
+    pelt_factor *factors, *tilt_factors;
 };
 
 pelt_center_rows pelt_round_centers(pelt_arena *arena, uint32_t threads, const pelt_model *model, const uint32_t *order,

@@ -10,15 +10,15 @@
 
 static bool uses_center(const pelt_weighted *w, uint32_t v, size_t q) {
     const float *c = w->folded + 4 * ((size_t)v * w->center_count + q);
-    const float *t = w->folded_turns ? w->folded_turns + 3 * ((size_t)v * w->center_count + q) : c;
+    const float *t = w->folded_tilts ? w->folded_tilts + 3 * ((size_t)v * w->center_count + q) : c;
     return c[0] != 0 || c[1] != 0 || c[2] != 0 || (c[3] != 0 && !w->unnormalised) || t[0] != 0 || t[1] != 0 ||
            t[2] != 0;
 }
 
-/* The parts of a corrective that a vertex uses: coefficients, with those of turns last, or centres and axes of the
+/* The parts of a corrective that a vertex uses: coefficients, with those of tilts last, or centres and axes of the
    weighted form. Lists them at `out` (NULL: only counts). */
 static uint32_t list_columns(const pelt_corrective *c, uint32_t v, uint32_t *out) {
-    const pelt_displacements *rows[2] = {c->displacements, c->turns};
+    const pelt_displacements *rows[2] = {c->displacements, c->tilts};
     const pelt_weighted *w = c->weighted;
     uint32_t count = 0;
     for (uint32_t r = 0; r < 2; r++)
@@ -217,7 +217,7 @@ static void pack_displacements(corrective_packing *p, const pelt_displacements *
 static void pack_basis(corrective_packing *p) {
     const pelt_corrective *c = p->model->corrective;
     pack_displacements(p, c->displacements, PELT_SECTION_ROW_FIRST);
-    if (c->turns) pack_displacements(p, c->turns, PELT_SECTION_TURN_FIRST);
+    if (c->tilts) pack_displacements(p, c->tilts, PELT_SECTION_TILT_FIRST);
 }
 
 /* -- The weighted form --------------------------------------------------------------------------------------------- */
@@ -285,17 +285,17 @@ static void pack_rounded(corrective_packing *p, const uint32_t *links) {
         made = pelt_round_centers(p->arena, 1, p->model, p->order, blocks, links, &used);
     }
     const pelt_center_rows *c = w->rounded ? w->rounded : &made;
-    uint64_t *row_sizes = p->sizes + PELT_SECTION_ROW_FIRST, *turn_sizes = p->sizes + PELT_SECTION_TURN_FIRST;
+    uint64_t *row_sizes = p->sizes + PELT_SECTION_ROW_FIRST, *tilt_sizes = p->sizes + PELT_SECTION_TILT_FIRST;
     row_sizes[PELT_ROW_SOURCES] = c->lists.count * sizeof *c->lists.sources;
     row_sizes[PELT_ROW_SHORTS] = (uint64_t)c->lists.count * 4 * PELT_BLOCK * sizeof *c->shorts;
     row_sizes[PELT_ROW_FACTORS] = 2 * (uint64_t)blocks * sizeof *c->factors;
     put_rows(
         p, PELT_SECTION_ROW_FIRST,
         &(pelt_rows){.first = c->lists.first, .sources = c->lists.sources, .shorts = c->shorts, .factors = c->factors});
-    if (!c->turns) return;
-    turn_sizes[PELT_ROW_SHORTS] = (uint64_t)c->lists.count * 3 * PELT_BLOCK * sizeof *c->turns;
-    turn_sizes[PELT_ROW_FACTORS] = row_sizes[PELT_ROW_FACTORS];
-    put_rows(p, PELT_SECTION_TURN_FIRST, &(pelt_rows){.shorts = c->turns, .factors = c->turn_factors});
+    if (!c->tilts) return;
+    tilt_sizes[PELT_ROW_SHORTS] = (uint64_t)c->lists.count * 3 * PELT_BLOCK * sizeof *c->tilts;
+    tilt_sizes[PELT_ROW_FACTORS] = row_sizes[PELT_ROW_FACTORS];
+    put_rows(p, PELT_SECTION_TILT_FIRST, &(pelt_rows){.shorts = c->tilts, .factors = c->tilt_factors});
 }
 
 const pelt_center_rows *pelt_model_center_rows(pelt_arena *arena, uint32_t threads, const pelt_model *model) {
@@ -327,9 +327,9 @@ static void pack_weighted(corrective_packing *p) {
     rows.first = centers.first, rows.sources = centers.sources;
     p->sizes[PELT_SECTION_ROW_SOURCES] = centers.count * sizeof *centers.sources;
     put_rows(p, PELT_SECTION_ROW_FIRST, &rows);
-    if (!w->folded_turns) return;
-    pelt_rows turns = pack_centers(p, &centers, links, w->folded_turns, 3, 3, p->sizes + PELT_SECTION_TURN_FIRST);
-    put_rows(p, PELT_SECTION_TURN_FIRST, &turns);
+    if (!w->folded_tilts) return;
+    pelt_rows tilts = pack_centers(p, &centers, links, w->folded_tilts, 3, 3, p->sizes + PELT_SECTION_TILT_FIRST);
+    put_rows(p, PELT_SECTION_TILT_FIRST, &tilts);
 }
 
 /* -- Coefficients -------------------------------------------------------------------------------------------------- */
@@ -416,7 +416,7 @@ static void pack_coefficients(corrective_packing *p) {
     if (c->weighted) put_axes(axes, c->weighted->axes, c->weighted->axis_count);
     append_rbfs(&b, c, head.rbfs, &axis, &head.coefficient_count);
     if (c->kernel) head.kernel = pelt_append_kernel(&b, c->kernel, p->skin->joint_count, &head.coefficient_count);
-    if (c->kernel && c->kernel->near) pelt_pack_near(p->arena, c->kernel, p->skin, p->sizes);
+    if (c->kernel && c->kernel->near) pelt_pack_neighbors(p->arena, c->kernel, p->skin, p->sizes);
     if (c->features)
         pelt_pack_features(p->arena, c->features, p->model->in_16_bits, p->skin, p->sizes, &head.coefficient_count);
     if (c->weighted) head.weighted = append_weighted(&b, c->weighted, axis);

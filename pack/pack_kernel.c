@@ -169,11 +169,11 @@ uint64_t pelt_append_kernel(builder *b, const pelt_kernel *kernel, uint32_t join
     return at;
 }
 
-void pelt_pack_near(pelt_arena *arena, const pelt_kernel *kernel, pelt_skin *skin, uint64_t *sizes) {
+void pelt_pack_neighbors(pelt_arena *arena, const pelt_kernel *kernel, pelt_skin *skin, uint64_t *sizes) {
     builder b = {.arena = arena};
-    const pelt_near *near = kernel->near;
+    const pelt_neighbors *near = kernel->near;
     uint32_t joints = kernel->joint_count;
-    pelt_file_near head = {.form = (uint32_t)near->form, .joint_count = joints, .single = near->single};
+    pelt_file_neighbors head = {.form = (uint32_t)near->form, .joint_count = joints, .single = near->single};
     append(&b, 1, sizeof head);
     head.first = append_copy(&b, near->first, (size_t)joints + 1, sizeof *near->first);
     head.list = append_copy(&b, near->list, near->first[joints], sizeof *near->list);

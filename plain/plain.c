@@ -5,12 +5,12 @@
    joint's position; for bulges, an axis along the bulge's direction, where scaling across the bone is exact. With F^-1
    as its inverse bind matrix, the node is at T F; its parent is the joint relative to which it moves least.
 
-   Weights of any sign become weights from 0 to 1 on nodes that extrapolate joints (pairs.c). Such a node shears, so it
+   Weights of any sign become weights from 0 to 1 on nodes that extrapolate joints (extrapolate.c). Such a node shears, so it
    takes two: with A = U S V^T the linear part of its transform under its parent, the first rotates by U and scales by
    S, and the second rotates by V^T. */
 
 #include "plain/plain.h"
-#include "plain/pairs.h"
+#include "plain/extrapolate.h"
 #include "rig/maths.h"
 #include <math.h>
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct making {
     const pelt_model *model;
     const pelt_bundle *bundle;
     pelt_plain *plain;
-    pelt_pairs pairs;
+    pelt_extrapolation pairs;
     uint32_t node_count;         /* baked nodes: driven joints, then two per pair */
     pelt_affine *frames;         /* [driven, pair] F */
     double (*axes)[2][9];        /* [pair] U and V of the previous frame, row-major */
@@ -161,7 +161,7 @@ static pelt_affine under_parent(const making *m, uint32_t node, const pelt_affin
     return out;
 }
 
-static pelt_affine pair_matrix(const making *m, const pelt_pair *pair) {
+static pelt_affine pair_matrix(const making *m, const pelt_extrapolated *pair) {
     const double *ahead = m->matrices[pair->ahead].m, *behind = m->matrices[pair->behind].m;
     pelt_affine out;
     for (int i = 0; i < 12; i++) out.m[i] = ahead[i] + pair->reach * (ahead[i] - behind[i]);
@@ -209,7 +209,7 @@ static void add_driven_node(making *m, uint32_t i) {
 
 /* The two nodes of a pair are children of its joint ahead, at its rest position. */
 static void add_pair_nodes(making *m, uint32_t i) {
-    const pelt_pair *pair = &m->pairs.list[i];
+    const pelt_extrapolated *pair = &m->pairs.list[i];
     const pelt_skeleton *from = m->model->skeleton;
     pelt_skeleton *to = &m->plain->skeleton;
     uint32_t joints = from->joint_count, node = joints + m->model->driven_count + 2 * i;
@@ -416,8 +416,8 @@ pelt_result pelt_plain_make(pelt_arena *arena, const pelt_model *model, const pe
                          model->vertex_count, bundle->path, bundle->mesh.vertex_count);
     pelt_result result = pelt_check_mesh(model->mesh_hash, bundle, error);
     if (!result)
-        result = pelt_pairs_of(arena, &model->influences, model->vertex_count,
-                               model->skeleton->joint_count + model->driven_count, &m.pairs, error);
+        result = pelt_extrapolate_weights(arena, &model->influences, model->vertex_count,
+                                          model->skeleton->joint_count + model->driven_count, &m.pairs, error);
     if (result) return result;
     /* Pairs are numbered by one but have two nodes: weights belong to the second. */
     uint32_t joints = model->skeleton->joint_count + model->driven_count;

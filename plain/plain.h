@@ -11,7 +11,7 @@ typedef struct pelt_plain {
     pelt_skeleton skeleton;  /* the skin's joints, then nodes: its driven joints, and two per pair */
     const pelt_clip **clips; /* with tracks for the nodes */
     uint32_t clip_count;
-    uint32_t pair_count; /* of joints, for negative weights (pairs.h) */
+    uint32_t pair_count; /* of joints, for negative weights (extrapolate.h) */
     double worst;        /* largest matrix element error of a node: a single node cannot shear */
 } pelt_plain;
 

@@ -397,7 +397,7 @@ static pelt_result make_playable(void *user, pelt_error *error) {
     playing *x = user;
     pelt_playable *out = x->out;
     const pelt_skin *skin = x->skin;
-    const pelt_rows turns = pelt_skin_turns(skin);
+    const pelt_rows tilts = pelt_skin_tilts(skin);
     pelt_skin_targets whole;
     pelt_result result = pelt_posing_open(x->arena, skin, x->posing.bundle, &x->posing, error);
     if (result) return result;
@@ -414,7 +414,7 @@ static pelt_result make_playable(void *user, pelt_error *error) {
         out->count = out->whole = whole.count, out->positions = whole.positions, out->normals = whole.normals;
         return result;
     }
-    x->width = (x->options->normals && (turns.floats || turns.shorts) ? 6 : 3) * x->vertex_count;
+    x->width = (x->options->normals && (tilts.floats || tilts.shorts) ? 6 : 3) * x->vertex_count;
     out->compressed = pelt_skin_corrective(skin)->weighted || !take_whole(x, &whole, error, &result);
     if (result) return result;
     if (out->compressed) compress(x);

@@ -126,7 +126,7 @@ static pelt_result check_kernel(const pelt_section *s, const pelt_skin *skin, ui
 
 /* Lists of neighbours, one for each kernel joint. */
 static pelt_result check_near(const pelt_skin *skin, const pelt_file_kernel *kernel, uint64_t size) {
-    const pelt_file_near *near = pelt_skin_near(skin);
+    const pelt_file_neighbors *near = pelt_skin_neighbors(skin);
     pelt_section s = {(const char *)near, size};
     if (size < sizeof *near || !kernel || near->joint_count != kernel->joint_count) return PELT_ERROR_FORMAT;
     if (near->form >= PELT_NEAR_FORM_COUNT) return PELT_ERROR_UNSUPPORTED;
@@ -205,18 +205,18 @@ static pelt_result check_basis(const pelt_skin *skin, pelt_rows rows, const uint
     return result ? result : check_numbers(&rows, sizes, count, 3);
 }
 
-/* Rows and turns of the weighted form use the same centres, and both are floats or both in 16 bits. */
+/* Rows and tilts of the weighted form use the same centres, and both are floats or both in 16 bits. */
 static pelt_result check_centered(pelt_skin *skin, const uint64_t *sizes, const pelt_file_weighted *weighted) {
-    pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
-    const uint64_t *row_sizes = sizes + PELT_SECTION_ROW_FIRST, *turn_sizes = sizes + PELT_SECTION_TURN_FIRST;
+    pelt_rows rows = pelt_skin_rows(skin), tilts = pelt_skin_tilts(skin);
+    const uint64_t *row_sizes = sizes + PELT_SECTION_ROW_FIRST, *tilt_sizes = sizes + PELT_SECTION_TILT_FIRST;
     uint64_t count = 0, factors = 2 * (uint64_t)skin->block_count;
     pelt_result result = check_factors(&rows, row_sizes[PELT_ROW_FACTORS], 1, factors, &skin->factor_counts[0]);
     if (!result) result = check_lists(skin, &rows, row_sizes, weighted->center_count, &count);
     if (!result) result = check_numbers(&rows, row_sizes, count, weighted->normalised ? 4 : 3);
-    if (result || no_rows(&turns)) return result;
-    if (turns.first || turns.sources || !turns.floats != !rows.floats) return PELT_ERROR_FORMAT;
-    result = check_factors(&turns, turn_sizes[PELT_ROW_FACTORS], 1, factors, &skin->factor_counts[1]);
-    return result ? result : check_numbers(&turns, turn_sizes, count, 3);
+    if (result || no_rows(&tilts)) return result;
+    if (tilts.first || tilts.sources || !tilts.floats != !rows.floats) return PELT_ERROR_FORMAT;
+    result = check_factors(&tilts, tilt_sizes[PELT_ROW_FACTORS], 1, factors, &skin->factor_counts[1]);
+    return result ? result : check_numbers(&tilts, tilt_sizes, count, 3);
 }
 
 static pelt_result check_weighted(pelt_skin *skin, const pelt_section *s, const uint64_t *sizes) {
@@ -246,10 +246,10 @@ static pelt_result check_weighted(pelt_skin *skin, const pelt_section *s, const 
 }
 
 static pelt_result check_rows(pelt_skin *skin, const uint64_t *sizes) {
-    pelt_rows rows = pelt_skin_rows(skin), turns = pelt_skin_turns(skin);
+    pelt_rows rows = pelt_skin_rows(skin), tilts = pelt_skin_tilts(skin);
     pelt_result result = check_basis(skin, rows, sizes + PELT_SECTION_ROW_FIRST, &skin->factor_counts[0]);
-    if (result || no_rows(&turns)) return result;
-    return check_basis(skin, turns, sizes + PELT_SECTION_TURN_FIRST, &skin->factor_counts[1]);
+    if (result || no_rows(&tilts)) return result;
+    return check_basis(skin, tilts, sizes + PELT_SECTION_TILT_FIRST, &skin->factor_counts[1]);
 }
 
 pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
@@ -265,7 +265,7 @@ pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes) {
     pelt_result result = check_axes(&s, skin);
     if (!result) result = check_rbfs(&s, &coefficients);
     if (!result && head->kernel) result = check_kernel(&s, skin, &coefficients);
-    if (!result && pelt_skin_near(skin))
+    if (!result && pelt_skin_neighbors(skin))
         result =
             check_near(skin, head->kernel ? (const void *)(s.bytes + head->kernel) : NULL, sizes[PELT_SECTION_NEAR]);
     if (!result && pelt_skin_features(skin))
@@ -313,9 +313,9 @@ pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin) {
     at.joint_kernels = pelt_take(&end, kernel ? kernel->joint_count * columns : 0);
     at.rest_kernels = pelt_take(&end, kernel ? pelt_padded(kernel->joint_count) : 0);
     at.joint_moves = pelt_take(&end, kernel ? kernel->joint_count : 0);
-    uint64_t near_joints = kernel && pelt_skin_near(skin) ? kernel->joint_count : 0;
-    at.near_joints = pelt_take(&end, near_joints * (sizeof(pelt_near_joint) / sizeof(float)));
-    at.near = pelt_take(&end, near_joints * (2 * columns + 1));
+    uint64_t neighbor_joints = kernel && pelt_skin_neighbors(skin) ? kernel->joint_count : 0;
+    at.neighbor_joints = pelt_take(&end, neighbor_joints * (sizeof(pelt_neighbor_joint) / sizeof(float)));
+    at.near = pelt_take(&end, neighbor_joints * (2 * columns + 1));
     uint64_t sets = features ? features->set_count : 0, width = features ? features->width : 0;
     uint64_t seen = features ? pelt_features_seen(features) : 0, inputs = features ? features->input_count : 0;
     int shorts = features && features->in_16_bits;

@@ -12,12 +12,12 @@ static int aligned(const void *buffer) { return (uintptr_t)buffer % PELT_ALIGN =
 static void add_corrective(const pelt_skin *skin, const char *scratch, pelt_deform_job *job) {
     const pelt_file_corrective *head = pelt_skin_corrective(skin);
     pelt_corrective_offsets at = pelt_corrective_layout(skin);
-    job->rows = pelt_skin_rows(skin), job->turns = pelt_skin_turns(skin);
+    job->rows = pelt_skin_rows(skin), job->tilts = pelt_skin_tilts(skin);
     if (!head->weighted) {
         job->coefficients = (const float *)(scratch + at.coefficients);
         const float *scales = (const float *)(scratch + at.factor_scales);
         job->row_factors = (pelt_factors){(const int16_t *)(scratch + at.row_factors), scales[0]};
-        job->turn_factors = (pelt_factors){(const int16_t *)(scratch + at.turn_factors), scales[1]};
+        job->tilt_factors = (pelt_factors){(const int16_t *)(scratch + at.tilt_factors), scales[1]};
         return;
     }
     const pelt_file_weighted *weighted = (const void *)((const char *)head + head->weighted);

@@ -59,11 +59,11 @@ typedef struct pelt_file_section {
     X(ROW_FLOATS, PELT_FOURCC('C', 'F', '3', '2'), PELT_PRIVATE(ROW_FLOATS), 0, 0)                                     \
     X(ROW_SHORTS, PELT_FOURCC('C', 'I', '1', '6'), PELT_PRIVATE(ROW_SHORTS), 0, 0)                                     \
     X(ROW_FACTORS, PELT_FOURCC('C', 'F', 'A', 'C'), PELT_PRIVATE(ROW_FACTORS), 0, 0)                                   \
-    X(TURN_FIRST, PELT_FOURCC('T', 'B', 'L', 'K'), PELT_PRIVATE(TURN_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0) \
-    X(TURN_SOURCES, PELT_FOURCC('T', 'S', 'R', 'C'), PELT_PRIVATE(TURN_SOURCES), 0, 0)                                 \
-    X(TURN_FLOATS, PELT_FOURCC('T', 'F', '3', '2'), PELT_PRIVATE(TURN_FLOATS), 0, 0)                                   \
-    X(TURN_SHORTS, PELT_FOURCC('T', 'I', '1', '6'), PELT_PRIVATE(TURN_SHORTS), 0, 0)                                   \
-    X(TURN_FACTORS, PELT_FOURCC('T', 'F', 'A', 'C'), PELT_PRIVATE(TURN_FACTORS), 0, 0)                                 \
+    X(TILT_FIRST, PELT_FOURCC('T', 'B', 'L', 'K'), PELT_PRIVATE(TILT_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0) \
+    X(TILT_SOURCES, PELT_FOURCC('T', 'S', 'R', 'C'), PELT_PRIVATE(TILT_SOURCES), 0, 0)                                 \
+    X(TILT_FLOATS, PELT_FOURCC('T', 'F', '3', '2'), PELT_PRIVATE(TILT_FLOATS), 0, 0)                                   \
+    X(TILT_SHORTS, PELT_FOURCC('T', 'I', '1', '6'), PELT_PRIVATE(TILT_SHORTS), 0, 0)                                   \
+    X(TILT_FACTORS, PELT_FOURCC('T', 'F', 'A', 'C'), PELT_PRIVATE(TILT_FACTORS), 0, 0)                                 \
     X(AXIS_FIRST, PELT_FOURCC('A', 'B', 'L', 'K'), PELT_PRIVATE(AXIS_FIRST), ((uint64_t)skin->block_count + 1) * 4, 0) \
     X(AXIS_SOURCES, PELT_FOURCC('A', 'S', 'R', 'C'), PELT_PRIVATE(AXIS_SOURCES), 0, 0)                                 \
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), PELT_PRIVATE(AXIS_WEIGHTS), 0, 0)                                 \
@@ -232,21 +232,21 @@ typedef struct pelt_file_weighted {
    x_g is R - I of a joint divided by the root of 2, nine numbers, or the value of a control clamped to its training
    range. Offsets are bytes from the start of the section, multiples of 64. */
 
-typedef enum pelt_near_form {
+typedef enum pelt_neighbor_form {
     PELT_NEAR_ARC,      /* K = |x| |y| (sin t + (pi - t) cos t) / pi, t the angle between x and y */
     PELT_NEAR_GAUSSIAN, /* K = E(x, y) - E(x, 0) - E(0, y) + 1, E(x, y) = exp(-|x - y|^2 / 2) */
     PELT_NEAR_MATERN,   /* the same with E(x, y) = (1 + r) exp(-r), r = sqrt(3) |x - y| */
     PELT_NEAR_FORM_COUNT
-} pelt_near_form;
+} pelt_neighbor_form;
 
-typedef struct pelt_file_near {
+typedef struct pelt_file_neighbors {
     uint32_t form, joint_count; /* joint_count: that of the kernel */
     float single;
     uint32_t reserved;
     uint64_t first; /* u32 [joint_count + 1] */
     uint64_t list;  /* u32 [first[joint_count]] the kernel joints of each N(g) */
     uint64_t unused[4];
-} pelt_file_near;
+} pelt_file_neighbors;
 
 /* -- Learned features: the section FTSU -------------------------------------------------------------------------------
    h = z - b + sqrt(z^2 + bend) - sqrt(b^2 + bend) with z = b + s x W; b, bend and the root at rest are in the file.
@@ -330,7 +330,7 @@ _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 3
                    sizeof(pelt_file_kernel) == 64 && sizeof(pelt_file_kernel_joint) == 8 &&
                    sizeof(pelt_file_lone_center) == 32 && sizeof(pelt_file_kernel_unit) == 16 &&
                    sizeof(pelt_file_kernel_group) == 64 && sizeof(pelt_file_weighted) == 64 &&
-                   sizeof(pelt_file_near) == 64,
+                   sizeof(pelt_file_neighbors) == 64,
                "the structures of DRIV and NEAR have no hidden padding");
 _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,

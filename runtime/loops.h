@@ -59,17 +59,17 @@ void pelt_pose_turn(const pelt_driven *d, const float *palette, float *out);
 typedef struct pelt_corrective_offsets {
     size_t coefficients;  /* [coefficient] of the basis form */
     size_t row_factors;   /* [factor] the same in 16 bits, for 16-bit rows, */
-    size_t turn_factors;  /* and for turns; */
+    size_t tilt_factors;  /* and for tilts; */
     size_t factor_scales; /* their two scales */
     size_t distances; /* [axis][center] of the weighted form: negative squares, scaled so that phi is a power of two */
     size_t rotations; /* [joint][4] relative to rest */
-    size_t translations;  /* [joint][4] */
-    size_t controls;      /* [control][4] relative to rest, and zeros */
-    size_t phi, gathered; /* [center]; the second also [factor] */
-    size_t joint_kernels; /* [kernel joint][shared center] */
-    size_t rest_kernels;  /* [kernel joint] E(pose, rest) - 1 */
-    size_t joint_moves;   /* [kernel joint] nonzero if it is not at rest, in 32 bits */
-    size_t near_joints;   /* [kernel joint] pelt_near_joint */
+    size_t translations;    /* [joint][4] */
+    size_t controls;        /* [control][4] relative to rest, and zeros */
+    size_t phi, gathered;   /* [center]; the second also [factor] */
+    size_t joint_kernels;   /* [kernel joint][shared center] */
+    size_t rest_kernels;    /* [kernel joint] E(pose, rest) - 1 */
+    size_t joint_moves;     /* [kernel joint] nonzero if it is not at rest, in 32 bits */
+    size_t neighbor_joints; /* [kernel joint] pelt_neighbor_joint */
     size_t near;    /* for kernels with neighbours, [kernel joint][2][center] x . y, |y|^2, then [kernel joint] |x|^2 */
     size_t numbers; /* [feature input][8] six numbers, and one that is 0 if they all are */
     size_t short_numbers;  /* the same in 16 bits, and the input's number of pairs */
@@ -89,11 +89,11 @@ typedef struct pelt_factors {
 } pelt_factors;
 
 /* A kernel joint in the pose, for kernels with neighbours. */
-typedef struct pelt_near_joint {
+typedef struct pelt_neighbor_joint {
     float pose[4], scale, square; /* |v|^2 */
     uint32_t control;
     uint32_t first_lone, end_lone; /* range of its lone centres, in multiples of 16; end_lone 0: none */
-} pelt_near_joint;
+} pelt_neighbor_joint;
 
 static inline size_t pelt_take(uint64_t *end, uint64_t floats) {
     uint64_t at = *end;
@@ -109,7 +109,7 @@ static inline pelt_corrective_offsets pelt_corrective_outputs(const pelt_skin *s
     pelt_corrective_offsets at = {0};
     at.coefficients = pelt_take(&at.size, (uint64_t)head->coefficient_count + 3);    /* some are written in fours */
     at.row_factors = pelt_take(&at.size, weighted ? 0 : skin->factor_counts[0] / 2); /* two are as large as a float */
-    at.turn_factors = pelt_take(&at.size, weighted ? 0 : skin->factor_counts[1] / 2);
+    at.tilt_factors = pelt_take(&at.size, weighted ? 0 : skin->factor_counts[1] / 2);
     at.factor_scales = pelt_take(&at.size, 2);
     at.distances = pelt_take(&at.size, weighted ? weighted->axis_count * pelt_padded(weighted->center_count) : 0);
     return at;
@@ -157,14 +157,14 @@ void pelt_axis_pose(const pelt_corrective_job *job, const pelt_file_axis *axis, 
 /* One call of pelt_deform, resolved. */
 typedef struct pelt_deform_job {
     const pelt_skin *skin;
-    pelt_rows rows, turns; /* of its corrective */
+    pelt_rows rows, tilts; /* of its corrective */
     pelt_block_axes axes;
     const float *palette;
     const float *normal_palette;
     uint32_t first_scaled;     /* matrices from this one on have a different one in normal_palette */
     const float *coefficients; /* of the corrective's basis form, or NULL */
     pelt_factors row_factors;  /* the same in 16 bits */
-    pelt_factors turn_factors;
+    pelt_factors tilt_factors;
     const float *distances;   /* of its weighted form, or NULL */
     uint32_t distance_stride; /* floats from axis to axis */
     pelt_phi phi;             /* of the weighted form */

@@ -44,13 +44,13 @@ static inline const pelt_file_features *pelt_skin_features(const pelt_skin *skin
 }
 
 /* NULL: its kernels are of single joints and pairs. */
-static inline const pelt_file_near *pelt_skin_near(const pelt_skin *skin) {
-    return (const pelt_file_near *)skin->PELT_PRIVATE(NEAR);
+static inline const pelt_file_neighbors *pelt_skin_neighbors(const pelt_skin *skin) {
+    return (const pelt_file_neighbors *)skin->PELT_PRIVATE(NEAR);
 }
 
 /* Length of kernel tables: all centres with neighbours, otherwise those that are not lone. */
 static inline uint64_t pelt_kernel_columns(const pelt_skin *skin, const pelt_file_kernel *kernel) {
-    return pelt_padded(pelt_skin_near(skin) ? kernel->center_count : pelt_shared_count(kernel));
+    return pelt_padded(pelt_skin_neighbors(skin) ? kernel->center_count : pelt_shared_count(kernel));
 }
 
 static inline pelt_rows pelt_rows_of(const void *const sections[5], uint32_t factor_count) {
@@ -66,8 +66,8 @@ static inline pelt_rows pelt_skin_rows(const pelt_skin *skin) {
 }
 
 /* Changes of the rest normals; in the weighted form without `first` and `sources`: they share those of the rows. */
-static inline pelt_rows pelt_skin_turns(const pelt_skin *skin) {
-    return pelt_rows_of(&skin->PELT_PRIVATE(TURN_FIRST), skin->factor_counts[1]);
+static inline pelt_rows pelt_skin_tilts(const pelt_skin *skin) {
+    return pelt_rows_of(&skin->PELT_PRIVATE(TILT_FIRST), skin->factor_counts[1]);
 }
 
 static inline pelt_block_axes pelt_skin_axes(const pelt_skin *skin) {

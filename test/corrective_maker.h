@@ -170,7 +170,7 @@ static inline pelt_corrective *maker_basis(pelt_bundle *bundle, uint64_t *seed) 
     *c = (pelt_corrective){.rbf_count = 6, .rbfs = rbfs, .kernel = maker_kernel(arena, seed, joints, 43, 5, 6)};
     c->displacements =
         maker_displacements(arena, seed, bundle->mesh.vertex_count, pelt_corrective_coefficient_count(c), 7, 0.05);
-    c->turns =
+    c->tilts =
         maker_displacements(arena, seed, bundle->mesh.vertex_count, pelt_corrective_coefficient_count(c), 5, 0.3);
     return c;
 }
@@ -205,7 +205,7 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
                          .vertex_axes = axes,
                          .axis_weights = weights,
                          .folded = folded,
-                         .folded_turns = turns};
+                         .folded_tilts = turns};
     for (uint32_t a = 0; a < AXES; a++) ((pelt_axis *)w->axes)[a].weight = 1;
     float *centers = maker_centers(arena, seed, w->axes, AXES, CENTERS);
     for (uint32_t a = 1; a < AXES; a += 3) /* along some axes the last ones coincide with the first */

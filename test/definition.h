@@ -17,7 +17,7 @@ static inline void definition_weighted_vertex(const pelt_weighted *w, const doub
     double sum[7] = {0};
     for (uint32_t q = 0; q < w->center_count; q++) {
         const float *c = w->folded + 4 * ((size_t)v * w->center_count + q);
-        const float *t = w->folded_turns ? w->folded_turns + 3 * ((size_t)v * w->center_count + q) : NULL;
+        const float *t = w->folded_tilts ? w->folded_tilts + 3 * ((size_t)v * w->center_count + q) : NULL;
         double r2 = 0;
         for (uint32_t i = w->first[v]; i < w->first[v + 1]; i++)
             r2 += w->axis_weights[i] * distances[(size_t)w->vertex_axes[i] * w->center_count + q];
@@ -67,7 +67,7 @@ static inline bool pelt_corrective_eval(const pelt_corrective *c, const pelt_ske
         pelt_corrective_coefficients(c, &pose, a);
         if (w) definition_weighted_distances(w, &pose, distances);
         if (c->displacements) definition_add_basis(c->displacements, a, vertex_count, displacements);
-        if (c->turns && normals) definition_add_basis(c->turns, a, vertex_count, normals);
+        if (c->tilts && normals) definition_add_basis(c->tilts, a, vertex_count, normals);
         for (size_t v = 0; w && v < vertex_count; v++)
             definition_weighted_vertex(w, distances, (uint32_t)v, displacements + 3 * v,
                                        normals ? normals + 3 * v : NULL);

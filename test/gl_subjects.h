@@ -116,10 +116,10 @@ static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *b
         for (size_t i = 0; r->corrective == 4 && i < (size_t)r->vertices * w->center_count; i++)
             if (i % w->center_count % 5 == 3) { /* 0 1 2 4, 5 6 7 9, ...: fours that are nearly side by side */
                 memset((float *)w->folded + 4 * i, 0, 4 * sizeof(float));
-                memset((float *)w->folded_turns + 3 * i, 0, 3 * sizeof(float));
+                memset((float *)w->folded_tilts + 3 * i, 0, 3 * sizeof(float));
             }
         w->unnormalised = r->unnormalised;
-        if (r->without_turns) w->folded_turns = NULL;
+        if (r->without_turns) w->folded_tilts = NULL;
         return c;
     }
     pelt_corrective *c = maker_basis(bundle, seed);
@@ -127,9 +127,9 @@ static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *b
         pelt_arena *arena = bundle->arena;
         uint32_t n = bundle->mesh.vertex_count, count = pelt_corrective_coefficient_count(c);
         c->displacements = maker_displacements(arena, seed, n, count, 0, 1);
-        c->turns = maker_displacements(arena, seed, n, count, 0, 1);
+        c->tilts = maker_displacements(arena, seed, n, count, 0, 1);
     }
-    if (r->without_turns) c->turns = NULL;
+    if (r->without_turns) c->tilts = NULL;
     return c;
 }
 

@@ -150,7 +150,7 @@ static void every_instruction_set_gives_the_weighted_form_of_the_definition(void
         pelt_bundle *bundle = character_chain(5, 203);
         pelt_corrective *c = maker_weighted(bundle, &seed, (pelt_phi)(i % 3));
         ((pelt_weighted *)c->weighted)->unnormalised = i / 3 % 2;
-        if (i >= 12) ((pelt_weighted *)c->weighted)->folded_turns = NULL;
+        if (i >= 12) ((pelt_weighted *)c->weighted)->folded_tilts = NULL;
         runner r = open_runner(bundle, c, i / 6 % 2);
         check_against_reference(&r, c, 2e-5, &seed);
         close_runner(&r), character_free(bundle);
@@ -349,8 +349,8 @@ static void coefficients_are_rounded_to_the_nearest_of_16_bits(void **state) {
         maker_pose(bundle, &seed, 0.5, r.locals);
         run(&r, PELT_ISA_SCALAR);
         for (int turns = 0; turns < 2; turns++) {
-            pelt_rows rows = turns ? pelt_skin_turns(&r.skin) : pelt_skin_rows(&r.skin);
-            const int16_t *factors = (const int16_t *)(own + (turns ? at.turn_factors : at.row_factors));
+            pelt_rows rows = turns ? pelt_skin_tilts(&r.skin) : pelt_skin_rows(&r.skin);
+            const int16_t *factors = (const int16_t *)(own + (turns ? at.tilt_factors : at.row_factors));
             double scale = ((const float *)(own + at.factor_scales))[turns];
             int most = 0;
             assert_true(rows.factor_count > 10);
@@ -601,7 +601,7 @@ static pelt_bytes *small_file(int kind, pelt_bundle **bundle, pelt_skin *skin) {
         if (kind == 3) c->kernel = maker_kernel((*bundle)->arena, &seed, 3, 36, 2, 2);
         uint32_t count = pelt_corrective_coefficient_count(c);
         c->displacements = maker_displacements((*bundle)->arena, &seed, 17, count, 2, 0.1);
-        c->turns = maker_displacements((*bundle)->arena, &seed, 17, count, 2, 0.1);
+        c->tilts = maker_displacements((*bundle)->arena, &seed, 17, count, 2, 0.1);
     }
     return maker_pack(*bundle, c, kind == 1, skin);
 }
@@ -669,7 +669,7 @@ static void wrong_indices_and_numbers_of_a_corrective_are_told_apart(void **stat
                                : what == 3 || what == 4 || what == 14 ? PELT_ERROR_FORMAT
                                                                       : PELT_ERROR_INDEX;
         pelt_control *control = (pelt_control *)skin.controls;
-        pelt_rows rows = pelt_skin_rows(&skin), turns = pelt_skin_turns(&skin);
+        pelt_rows rows = pelt_skin_rows(&skin), turns = pelt_skin_tilts(&skin);
         if (what == 0) ((uint16_t *)rows.sources)[0] = (uint16_t)head[0];      /* a coefficient that does not exist */
         if (what == 1) memcpy(section + axes + 4, &(uint32_t){3}, 4);          /* a joint that does not exist */
         if (what == 2) ((uint32_t *)rows.first)[0] = 1;                        /* rows that do not begin at 0 */

@@ -74,7 +74,7 @@ static corrected_parts make_parts(corrected_truth *truth, bool normals) {
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     corrected_parts p = corrected_parts_of(bundle, corrected_clip(bundle, "train", sweeps(angles), angles[0], truth));
     if (normals) {
-        p.u = pelt_turns_of(&p.f);
+        p.u = pelt_tilts_of(&p.f);
         pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports);
     }
     return p;
@@ -210,12 +210,12 @@ static void no_vertex_has_more_displacements_than_its_budget(void **state) {
             assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
             const pelt_corrective *c = f.model.corrective;
             assert_true(most_per_vertex(c->displacements, VERTICES) <= per_vertex - for_normals);
-            assert_int_equal(c->turns != NULL, for_normals > 0);
+            assert_int_equal(c->tilts != NULL, for_normals > 0);
             for (uint32_t j = 0; j < JOINTS - 1; j++) { /* 5 where nothing is asked for; there are 6 */
                 assert_int_equal(f.report.eigen->positions.joints[j].rank, 6);
                 assert_int_equal(f.report.eigen->positions.joints[j].kept, per_joint ? per_joint : 5);
             }
-            if (c->turns) assert_true(most_per_vertex(c->turns, VERTICES) <= for_normals);
+            if (c->tilts) assert_true(most_per_vertex(c->tilts, VERTICES) <= for_normals);
             pelt_arena_free(f.arena);
             character_free(bundle);
         }
@@ -535,7 +535,7 @@ static void the_choice_reproduces(void **state) {
         f[again].options.displacement.plain_normals = 1;
         f[again].options.eigen.threshold = threshold, f[again].options.eigen.width = width;
         assert_int_equal(pelt_fit_eigenskin(&f[again], &error), PELT_OK);
-        const pelt_eigen_figures *x = f[again].report.eigen;
+        const pelt_eigen_findings *x = f[again].report.eigen;
         threshold = x->positions.threshold, width = x->positions.width;
         assert_true(threshold > 0 && width > 0 && x->missed_between > 0 && x->missed_several > 0);
         assert_near(x->missed_beyond, -1, 0);
@@ -1019,7 +1019,7 @@ static void normals_of_the_examples_are_recovered_in_bases_of_their_own(void **s
     assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
     const pelt_corrective *c = f.model.corrective;
     assert_int_equal(c->rbf_count, JOINTS - 1); /* functions of a joint serve positions and normals */
-    pelt_example_displacements turns = pelt_turns_of(&f);
+    pelt_example_displacements turns = pelt_tilts_of(&f);
     const float *wanted = turns.positions;
     assert_int_equal(turns.point_count, VERTICES);
     for (uint32_t e = 0; e < count; e++) {
@@ -1109,7 +1109,7 @@ static void figures_list_joints_and_pairs(void **state) {
         uint32_t coefficients = 0;
         f.options.displacement.plain_normals = plain;
         assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
-        const pelt_eigen_field_figures *x = &f.report.eigen->positions, *normals = &f.report.eigen->normals;
+        const pelt_eigen_field_findings *x = &f.report.eigen->positions, *normals = &f.report.eigen->normals;
         assert_int_equal(x->joint_count, JOINTS - 1);
         assert_int_equal(x->pair_count, JOINTS - 2);
         for (uint32_t p = 0; p < x->pair_count; p++) {
@@ -1251,12 +1251,12 @@ static void the_preset_fits_into_a_vertex_program(void **state) {
         pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, &report, &error);
         if (!bytes) fail_msg("%s", error.text);
         assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
-        const pelt_eigen_figures *e = report.eigen;
+        const pelt_eigen_findings *e = report.eigen;
         assert_true(report.options.eigen.sweeps_only && report.options.influences == 4);
         assert_true(e->most_displacements <= (plain ? 10 : 5) && e->most_displacements >= 4);
-        assert_true(plain ? e->most_turns == 0 : e->most_turns <= 5 && e->most_turns > 0);
+        assert_true(plain ? e->most_tilts == 0 : e->most_tilts <= 5 && e->most_tilts > 0);
         assert_true(e->mean_displacements > 0 && e->mean_displacements <= e->most_displacements);
-        assert_int_equal(e->tuples, 5 + e->most_displacements + e->most_turns);
+        assert_int_equal(e->tuples, 5 + e->most_displacements + e->most_tilts);
         assert_true(e->tuples <= PELT_TUPLES_2002);
         uint32_t coordinates = pelt_skin_corrective(&skin)->coefficient_count;
         assert_int_equal(e->constants, 4 + 3 * JOINTS + (coordinates + 3) / 4);

@@ -358,7 +358,7 @@ static void normals_are_turned_as_the_surface_is(void **state) {
         float *positions = character_blend(bundle, clip);
         for (size_t i = 3 * TUBE * 2; i < 3 * TUBE * FRAMES; i++) positions[i] += (float)(0.03 * test_random(&seed));
         pelt_fitting f = corrected_fitting(bundle, clip);
-        pelt_example_displacements turns = pelt_turns_of(&f);
+        pelt_example_displacements turns = pelt_tilts_of(&f);
         assert_int_equal(turns.point_count, TUBE);
         for (uint32_t e = 0; e < FRAMES; e++) {
             pelt_affine matrices[JOINTS], inverse;

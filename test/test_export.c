@@ -1,6 +1,6 @@
 /* test_export.c: skins as plain glTF: the file, read back, moves like the skin. */
 
-#include "plain/pairs.h"
+#include "plain/extrapolate.h"
 #include "plain/plain.h"
 #include "io/io.h"
 #include "samples/samples.h"
@@ -161,8 +161,8 @@ static void pairs_are_the_same_weights_on_no_more_nodes(void **state) {
         first[v + 1] = first[v] + n;
     }
     pelt_influences in = {first, joints, weights};
-    pelt_pairs pairs;
-    assert_int_equal(pelt_pairs_of(arena, &in, VERTICES, JOINTS, &pairs, &error), PELT_OK);
+    pelt_extrapolation pairs;
+    assert_int_equal(pelt_extrapolate_weights(arena, &in, VERTICES, JOINTS, &pairs, &error), PELT_OK);
     assert_true(pairs.count > 0);
     for (uint32_t v = 0; v < VERTICES; v++) {
         double total = 0, largest = 1, left[JOINTS] = {0};
@@ -180,7 +180,7 @@ static void pairs_are_the_same_weights_on_no_more_nodes(void **state) {
                 left[out->joints[i]] -= weight;
                 continue;
             }
-            const pelt_pair *pair = &pairs.list[out->joints[i] - JOINTS];
+            const pelt_extrapolated *pair = &pairs.list[out->joints[i] - JOINTS];
             left[pair->ahead] -= (1 + pair->reach) * weight;
             left[pair->behind] += pair->reach * weight;
         }

@@ -71,7 +71,7 @@ static void a_skin_knows_what_its_report_says(void **state) {
     assert_int_equal(f->clip_count, 2);
     assert_string_equal(pelt_facts_text(f, PELT_FACT_CLIPS), "train");
     assert_string_equal(pelt_facts_text(f, PELT_FACT_CLIPS + 1), "test");
-    const pelt_eigen_field_figures *eigen = &report.eigen->positions;
+    const pelt_eigen_field_findings *eigen = &report.eigen->positions;
     assert_true(f->mover_count == eigen->joint_count && eigen->joint_count > 0);
     for (uint32_t j = 0; j < eigen->joint_count; j++) {
         uint32_t count;

@@ -71,7 +71,7 @@ static maker_runner open_skewed(uint32_t width, uint32_t rank, bool in_16_bits, 
     corrective->features = features;
     uint32_t count = pelt_corrective_coefficient_count(corrective);
     corrective->displacements = maker_displacements(arena, &seed, VERTICES, count, 5, 0.05);
-    corrective->turns = maker_displacements(arena, &seed, VERTICES, count, 3, 0.3);
+    corrective->tilts = maker_displacements(arena, &seed, VERTICES, count, 3, 0.3);
     return maker_open(bundle, corrective, in_16_bits);
 }
 

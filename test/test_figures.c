@@ -399,7 +399,7 @@ static double number_of(const json_t *object, const char *key) {
     return json_number_value(value);
 }
 
-static void check_field(const json_t *json, const pelt_eigen_field_figures *x) {
+static void check_field(const json_t *json, const pelt_eigen_field_findings *x) {
     json_t *joints = json_object_get(json, "joints"), *pairs = json_object_get(json, "pairs");
     assert_near(number_of(json, "width"), x->width, 1e-8 * fabs(x->width));
     assert_int_equal(json_array_size(joints), x->joint_count);
@@ -439,9 +439,9 @@ static json_t *told(fitted *x) {
 static void a_skin_tells_what_eigenskin_found(void **state) {
     (void)state;
     fitted x = fit((pelt_fit_options){.method = PELT_METHOD_EIGEN, .eigen.per_joint = 3});
-    const pelt_eigen_figures *g = x.f.report.eigen;
+    const pelt_eigen_findings *g = x.f.report.eigen;
     json_t *about = told(&x), *json = json_object_get(about, "details");
-    const pelt_eigen_field_figures *fields[] = {&g->positions, &g->normals};
+    const pelt_eigen_field_findings *fields[] = {&g->positions, &g->normals};
     uint32_t coefficients = 0;
     check_field(json, &g->positions);
     check_field(json_object_get(json, "normals"), &g->normals);
@@ -470,7 +470,7 @@ static void a_skin_tells_what_eigenskin_found(void **state) {
 static void a_skin_tells_what_the_kernel_found(void **state) {
     (void)state;
     fitted x = fit((pelt_fit_options){.method = PELT_METHOD_KERNEL, .kernel.family = PELT_FAMILY_KERNEL});
-    const pelt_kernel_figures *g = x.f.report.kernel;
+    const pelt_kernel_findings *g = x.f.report.kernel;
     json_t *about = told(&x), *json = json_object_get(about, "details");
     assert_near(number_of(json, "width"), g->width, 1e-8 * fabs(g->width));
     assert_near(number_of(json, "range"), g->range, 1e-8 * fabs(g->range));

@@ -483,7 +483,7 @@ static void a_smooth_fit_is_the_minimum_of_error_and_its_differences(void **stat
                                   .joints = {.ridge = ridge, .normal_scale = -1}});
         uint32_t tried = 0;
         state_of(l, &f, s);
-        const pelt_blend_figures *figures = &f.report.blend_fit;
+        const pelt_blend_findings *figures = &f.report.blend_fit;
         double left = all_energy(l, s, edges, smooth, ridge);
         assert_near(figures->round_rms[figures->round_count - 1] / sqrt(left / (VERTICES * FRAMES)), 1, 1e-4);
         for (uint32_t r = 1; r < figures->round_count; r++)

@@ -605,7 +605,7 @@ static void components_are_those_of_lapack_and_the_budget_goes_to_the_best(void 
     pelt_clusters clusters = {.count = CLUSTERS, .first = first, .points = same, .weights = weights};
     for (double budget = 0.5; budget < 12; budget += 1.25) {
         pelt_arena *arena = pelt_arena_new(0);
-        pelt_clusters out = pelt_cluster_turns(arena, &u, &clusters, &u, budget, 2);
+        pelt_clusters out = pelt_cluster_tilts(arena, &u, &clusters, &u, budget, 2);
         double squares[CLUSTERS][3 * POINTS], left = budget * POINTS;
         uint32_t ranks[CLUSTERS] = {0};
         for (uint32_t q = 0; q < CLUSTERS; q++) {
@@ -869,7 +869,7 @@ static void displacements_have_the_same_bits_with_plain_normals(void **state) {
         pelt_error error = {0};
         f.options.displacement.plain_normals = plain;
         assert_int_equal(fit_kernels(&f, &error), PELT_OK);
-        assert_true((f.model.corrective->turns == NULL) == plain);
+        assert_true((f.model.corrective->tilts == NULL) == plain);
         d[plain] = calloc(3 * VERTICES * clip->frame_count, sizeof **d);
         for (uint32_t e = 0; e < clip->frame_count; e++) {
             pelt_transform locals[JOINTS];
@@ -903,7 +903,7 @@ static void the_sides_of_a_seam_turn_apart_in_every_cluster_of_their_point(void 
     pelt_example_displacements turns = {EXAMPLES, CORNERS, CORNERS, same, same, turned};
     pelt_clusters clusters = {.count = 2, .first = first, .points = points, .weights = weights};
     pelt_arena *arena = pelt_arena_new(0);
-    pelt_clusters out = pelt_cluster_turns(arena, &u, &clusters, &turns, 4, 1);
+    pelt_clusters out = pelt_cluster_tilts(arena, &u, &clusters, &turns, 4, 1);
     for (uint32_t q = 0; q < 2; q++) {
         uint32_t count = out.first[q + 1] - out.first[q], *list = out.points + out.first[q];
         assert_int_equal(count, q ? 4 : 3);

@@ -518,7 +518,7 @@ static void a_vertex_that_nothing_displaces_is_not_driven(void **state) {
     const pelt_weighted *w = f.model.corrective->weighted;
     for (uint32_t v = 0; v < 64; v++)
         assert_int_equal(w->first[v + 1] > w->first[v], bundle->mesh.positions[3 * v + 1] > 1.5);
-    assert_null(w->folded_turns);
+    assert_null(w->folded_tilts);
     pelt_arena_free(f.arena), character_free(bundle);
 }
 
@@ -557,7 +557,7 @@ static void check_few_poses(pelt_pose_choice choice, double most) {
     pelt_example_displacements d;
     pelt_error error;
     assert_int_equal(pelt_displacements_of(&f, &d, &error), PELT_OK);
-    pelt_example_displacements turned = pelt_turns_of(&f);
+    pelt_example_displacements turned = pelt_tilts_of(&f);
     pelt_poses_of(f.arena, bundle, f.examples, &(pelt_fit_options){0}, &poses);
     size_t joints = bundle->skeleton.joint_count, n = poses.count;
     double *phi = PELT_NEW(f.arena, n * FEW, double), plain = 0, left = 0;
@@ -584,7 +584,7 @@ static void check_few_poses(pelt_pose_choice choice, double most) {
             double u[FEW], along[FEW] = {0}, square[FEW] = {0};
             for (uint32_t k = 0; k < m; k++)
                 u[k] = c < 3 ? w->folded[4 * ((size_t)v * w->center_count + chosen[k]) + c]
-                             : w->folded_turns[3 * ((size_t)v * w->center_count + chosen[k]) + c - 3];
+                             : w->folded_tilts[3 * ((size_t)v * w->center_count + chosen[k]) + c - 3];
             for (size_t e = 0; e < n; e++) {
                 double rest = c < 3 ? d.positions[3 * (e * d.point_count + d.point_of[v]) + c]
                                     : turned.positions[3 * (e * turned.point_count + turned.point_of[v]) + c - 3];

@@ -540,7 +540,7 @@ static double validate(trial *t, double pull) {
 }
 
 /* The strongest pull that is about as good as the best; 0: the file's weights are better. */
-static double choose_pull(const looking *l, pelt_blend_figures *figures) {
+static double choose_pull(const looking *l, pelt_blend_findings *findings) {
     trial t = trial_of(l, l->f->points.count / SAMPLES + 1);
     double file = validate(&t, 0), missed[PULLS], least = INFINITY;
     int best = 0;
@@ -550,7 +550,7 @@ static double choose_pull(const looking *l, pelt_blend_figures *figures) {
         least = fmin(least, missed[p]);
     }
     while (missed[best] > as_good * least) best++;
-    figures->missed = missed[best];
+    findings->missed = missed[best];
     return missed[best] < 1 - worthwhile ? pulls[best] : 0;
 }
 

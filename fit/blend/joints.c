@@ -186,16 +186,16 @@ static void report(pelt_joining *w) {
         if (w->deficient[p]) deficient[count++] = f->points.vertex[p];
     for (uint32_t p = 0; p < f->points.count && w->refit; p++)
         if (w->rest_deficient[p]) rest[rest_count++] = f->points.vertex[p];
-    f->report.blend_fit = (pelt_blend_figures){.candidate_count = w->candidates.count,
-                                               .driven_count = f->model.driven_count,
-                                               .round_count = w->round_count,
-                                               .round_rms = rms,
-                                               .largest_weight = largest,
-                                               .ridge = w->ridge,
-                                               .deficient_count = count,
-                                               .deficient = deficient,
-                                               .rest_deficient_count = rest_count,
-                                               .rest_deficient = rest};
+    f->report.blend_fit = (pelt_blend_findings){.candidate_count = w->candidates.count,
+                                                .driven_count = f->model.driven_count,
+                                                .round_count = w->round_count,
+                                                .round_rms = rms,
+                                                .largest_weight = largest,
+                                                .ridge = w->ridge,
+                                                .deficient_count = count,
+                                                .deficient = deficient,
+                                                .rest_deficient_count = rest_count,
+                                                .rest_deficient = rest};
     if (count)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "rank-deficient",
                   "%u vertices are rank-deficient, the first is vertex %u: their joints move too similarly in the "

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { MOST_EXAMPLES = 2000, PER_JOINT = 5 };
-static const double LEAST_TURN = 1e-3; /* smaller changes of normals are rounding */
+static const double LEAST_TILT = 1e-3; /* smaller changes of normals are rounding */
 static const double FADE = 0.5;        /* of the threshold of supports */
 
 /* One of the two things that EigenSkin corrects: rest positions, or rest normals. */
@@ -294,7 +294,7 @@ static void assemble(eigen_fit *e) {
     corrective->displacements =
         pelt_gather_displacements(arena, &e->positions.u, positions->entries, positions->entry_count);
     if (normals->entry_count)
-        corrective->turns = pelt_gather_displacements(arena, &e->normals.u, normals->entries, normals->entry_count);
+        corrective->tilts = pelt_gather_displacements(arena, &e->normals.u, normals->entries, normals->entry_count);
     e->f->model.corrective = corrective;
 }
 
@@ -346,28 +346,28 @@ static void note_condition(eigen_fit *e) {
     pelt_note_condition(e->f, &worst);
 }
 
-static pelt_eigen_field_figures field_figures(const eigen_fit *e, const eigen_field *x) {
+static pelt_eigen_field_findings field_findings(const eigen_fit *e, const eigen_field *x) {
     uint32_t joint_count = x->basis.joint_count, pair_count = x->pairs.pair_count;
-    pelt_eigen_joint_figures *joints = PELT_NEW(e->f->arena, joint_count, pelt_eigen_joint_figures);
-    pelt_eigen_pair_figures *pairs = PELT_NEW(e->f->arena, pair_count, pelt_eigen_pair_figures);
+    pelt_eigen_joint_findings *joints = PELT_NEW(e->f->arena, joint_count, pelt_eigen_joint_findings);
+    pelt_eigen_pair_findings *pairs = PELT_NEW(e->f->arena, pair_count, pelt_eigen_pair_findings);
     for (uint32_t j = 0; j < joint_count; j++) {
         const pelt_eigen_joint *joint = &x->basis.joints[j];
-        joints[j] = (pelt_eigen_joint_figures){.name = name_of(e, joint->mover),
-                                               .examples = joint->pose_count,
-                                               .support = joint->point_count,
-                                               .kept = joint->kept,
-                                               .rank = joint->rank,
-                                               .singular = joint->singular};
+        joints[j] = (pelt_eigen_joint_findings){.name = name_of(e, joint->mover),
+                                                .examples = joint->pose_count,
+                                                .support = joint->point_count,
+                                                .kept = joint->kept,
+                                                .rank = joint->rank,
+                                                .singular = joint->singular};
     }
     for (uint32_t p = 0; p < pair_count; p++) {
         const pelt_eigen_pair *pair = &x->pairs.pairs[p];
         uint32_t kept = pair->rbf.coefficient_count;
-        pairs[p] = (pelt_eigen_pair_figures){.name = name_of(e, pair->movers[0]),
-                                             .above = name_of(e, pair->movers[1]),
-                                             .support = (uint32_t)(pair->entry_count / kept),
-                                             .kept = kept};
+        pairs[p] = (pelt_eigen_pair_findings){.name = name_of(e, pair->movers[0]),
+                                              .above = name_of(e, pair->movers[1]),
+                                              .support = (uint32_t)(pair->entry_count / kept),
+                                              .kept = kept};
     }
-    return (pelt_eigen_field_figures){x->supports.threshold, x->width, joint_count, joints, pair_count, pairs};
+    return (pelt_eigen_field_findings){x->supports.threshold, x->width, joint_count, joints, pair_count, pairs};
 }
 
 /* Largest and mean number of entries per vertex. */
@@ -390,34 +390,35 @@ static uint32_t count_bones(const pelt_model *model, pelt_arena *arena) {
 }
 
 /* Memory as counted in section 2.5; warns when the preset's limits are exceeded. */
-static void note_memory(eigen_fit *e, pelt_eigen_figures *figures) {
+static void note_memory(eigen_fit *e, pelt_eigen_findings *findings) {
     enum { OWN_TUPLES = 5, OWN_CONSTANTS = 4 };
     pelt_fitting *f = e->f;
     const pelt_corrective *c = f->model.corrective;
     uint32_t bones = count_bones(&f->model, f->arena), coordinates = pelt_corrective_coefficient_count(c);
-    count_entries(c->displacements, f->model.vertex_count, &figures->most_displacements, &figures->mean_displacements);
-    count_entries(c->turns, f->model.vertex_count, &figures->most_turns, &figures->mean_turns);
-    figures->tuples = OWN_TUPLES + figures->most_displacements + figures->most_turns;
-    figures->constants = OWN_CONSTANTS + 3 * bones + (coordinates + 3) / 4;
-    if (f->options.eigen.preset && figures->constants > PELT_CONSTANTS_2002)
+    count_entries(c->displacements, f->model.vertex_count, &findings->most_displacements,
+                  &findings->mean_displacements);
+    count_entries(c->tilts, f->model.vertex_count, &findings->most_tilts, &findings->mean_tilts);
+    findings->tuples = OWN_TUPLES + findings->most_displacements + findings->most_tilts;
+    findings->constants = OWN_CONSTANTS + 3 * bones + (coordinates + 3) / 4;
+    if (f->options.eigen.preset && findings->constants > PELT_CONSTANTS_2002)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "constants",
                   "%u joints and %u coordinates take %u constant registers, and the graphics cards of the preset have "
                   "%d: such a card draws the character in parts",
-                  bones, coordinates, figures->constants, PELT_CONSTANTS_2002);
+                  bones, coordinates, findings->constants, PELT_CONSTANTS_2002);
 }
 
 static double part_missed(double missed, double all) { return all > 0 ? sqrt(missed / all) : -1; }
 
-static void note_figures(eigen_fit *e) {
-    pelt_eigen_figures *figures = PELT_NEW(e->f->arena, 1, pelt_eigen_figures);
+static void note_findings(eigen_fit *e) {
+    pelt_eigen_findings *findings = PELT_NEW(e->f->arena, 1, pelt_eigen_findings);
     const pelt_eigen_missed *m = &e->choice.missed;
-    figures->missed_between = part_missed(m->between, m->all_between);
-    figures->missed_beyond = part_missed(m->beyond, m->all_beyond);
-    figures->missed_several = part_missed(m->several, m->all_several);
-    note_memory(e, figures);
-    figures->positions = field_figures(e, &e->positions);
-    if (e->normals.part.entry_count) figures->normals = field_figures(e, &e->normals);
-    e->f->report.eigen = figures;
+    findings->missed_between = part_missed(m->between, m->all_between);
+    findings->missed_beyond = part_missed(m->beyond, m->all_beyond);
+    findings->missed_several = part_missed(m->several, m->all_several);
+    note_memory(e, findings);
+    findings->positions = field_findings(e, &e->positions);
+    if (e->normals.part.entry_count) findings->normals = field_findings(e, &e->normals);
+    e->f->report.eigen = findings;
     note_bound(e);
     note_condition(e);
 }
@@ -443,9 +444,9 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
 /* The linear normal corrections of section 2, with separate bases; they share the width, and so the basis functions,
    with positions. Larger supports for positions say nothing about normals, so those use the paper's threshold. */
 static void fit_normals(eigen_fit *e, uint32_t per_vertex) {
-    e->normals.u = pelt_turns_of(e->f);
+    e->normals.u = pelt_tilts_of(e->f);
     edge_supports(e->f, &e->poses, &e->normals.u, e->f->options.eigen.threshold, &e->normals.supports);
-    e->normals.supports.noise = (float)LEAST_TURN;
+    e->normals.supports.noise = (float)LEAST_TILT;
     e->normals.width = e->positions.width;
     fit_field(e, per_vertex, &e->normals);
 }
@@ -462,6 +463,6 @@ pelt_result pelt_fit_eigenskin(pelt_fitting *f, pelt_error *error) {
         return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     if (!plain) fit_normals(&e, for_normals);
     assemble(&e);
-    note_figures(&e);
+    note_findings(&e);
     return PELT_OK;
 }

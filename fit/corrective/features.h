@@ -61,8 +61,8 @@ typedef struct pelt_feature_target {
     double *shares;
     size_t columns;
     double *y; /* [example][columns] */
-    size_t turn_columns;
-    double *turns; /* [example][turn_columns] the same for normals, which training ignores */
+    size_t tilt_columns;
+    double *tilts; /* [example][tilt_columns] the same for normals, which training ignores */
     double weight; /* sum to 1 over all targets */
 } pelt_feature_target;
 
@@ -137,16 +137,16 @@ double *pelt_feature_rows(pelt_arena *arena, const pelt_feature_net *net, uint32
 size_t pelt_feature_moving(const pelt_feature_net *net, uint32_t set_count, const uint32_t *sets, size_t row_count,
                            const uint32_t *rows, uint32_t *out);
 
-/* The training targets: clusters of points with their principal displacements. turns: NULL for plain normals. */
+/* The training targets: clusters of points with their principal displacements. tilts: NULL for plain normals. */
 pelt_feature_targets pelt_feature_targets_of(pelt_arena *arena, const pelt_kernel_inputs *inputs,
                                              const pelt_example_displacements *u,
-                                             const pelt_example_displacements *turns, const pelt_mesh *mesh,
+                                             const pelt_example_displacements *tilts, const pelt_mesh *mesh,
                                              const float *positions, uint32_t threads);
 
 /* What cross-validation found. */
 typedef struct pelt_feature_settings {
     uint32_t width, steps;
-    double ridge, turn_ridge; /* for displacements, and for changes of normals */
+    double ridge, tilt_ridge; /* for displacements, and for changes of normals */
     double left;              /* error, relative to no corrective at all */
 } pelt_feature_settings;
 
@@ -178,9 +178,9 @@ bool pelt_feature_sum_up(pelt_arena *scratch, size_t width, size_t row_count, co
 
 /* -- The fit (features_fit.c) --------------------------------------------------------------------------------------- */
 
-/* The learned-feature corrective; turns are NULL for plain normals. */
+/* The learned-feature corrective; tilts are NULL for plain normals. */
 pelt_result pelt_fit_features(pelt_fitting *f, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
-                              const pelt_example_displacements *u, const pelt_example_displacements *turns,
+                              const pelt_example_displacements *u, const pelt_example_displacements *tilts,
                               pelt_feature_targets targets, const pelt_feature_settings *settings, pelt_error *error);
 
 #endif

@@ -111,14 +111,14 @@ static double fill_columns(pelt_arena *arena, const pelt_example_displacements *
 
 pelt_feature_targets pelt_feature_targets_of(pelt_arena *arena, const pelt_kernel_inputs *inputs,
                                              const pelt_example_displacements *u,
-                                             const pelt_example_displacements *turns, const pelt_mesh *mesh,
+                                             const pelt_example_displacements *tilts, const pelt_mesh *mesh,
                                              const float *positions, uint32_t threads) {
     pelt_arena *work = pelt_arena_inside(arena);
     uint32_t count = 2 * inputs->count;
     count = count < LEAST_TARGETS ? LEAST_TARGETS : count > MOST_TARGETS ? MOST_TARGETS : count;
     pelt_clusters c = pelt_cluster(work, u, mesh, positions, count, MOST_COLUMNS, threads);
-    pelt_clusters of_turns = {0};
-    if (turns) of_turns = pelt_cluster_turns(work, u, &c, turns, MOST_COLUMNS, threads);
+    pelt_clusters of_tilts = {0};
+    if (tilts) of_tilts = pelt_cluster_tilts(work, u, &c, tilts, MOST_COLUMNS, threads);
     pelt_feature_targets out = {.list = PELT_NEW(arena, c.count, pelt_feature_target)};
     double sum = 0;
     for (uint32_t q = 0; q < c.count; q++) {
@@ -128,7 +128,7 @@ pelt_feature_targets pelt_feature_targets_of(pelt_arena *arena, const pelt_kerne
         list_shares(arena, inputs, &c, q, target);
         if (!target->share_count) continue;
         target->weight = fill_columns(arena, u, &c, q, &target->columns, &target->y);
-        if (turns) fill_columns(arena, turns, &of_turns, q, &target->turn_columns, &target->turns);
+        if (tilts) fill_columns(arena, tilts, &of_tilts, q, &target->tilt_columns, &target->tilts);
         sum += target->weight;
         out.count++;
     }
@@ -139,7 +139,7 @@ pelt_feature_targets pelt_feature_targets_of(pelt_arena *arena, const pelt_kerne
 
 /* -- Cross-validation ---------------------------------------------------------------------------------------------- */
 
-enum { DISPLACEMENTS, TURNS, KINDS };
+enum { DISPLACEMENTS, TILTS, KINDS };
 
 /* The remaining error of a target, or of all, for each ridge; and the energy. */
 typedef struct remains {
@@ -157,13 +157,13 @@ typedef struct trial {
 
 /* Position and normal columns side by side. */
 static double *target_rows(pelt_arena *arena, const pelt_feature_target *t, size_t count, const uint32_t *rows) {
-    size_t columns = t->columns + t->turn_columns;
+    size_t columns = t->columns + t->tilt_columns;
     double *y = PELT_NEW(arena, count * columns, double);
     for (size_t r = 0; r < count; r++) {
         double *row = y + r * columns;
         memcpy(row, t->y + rows[r] * t->columns, t->columns * sizeof *y);
-        if (t->turn_columns)
-            memcpy(row + t->columns, t->turns + rows[r] * t->turn_columns, t->turn_columns * sizeof *y);
+        if (t->tilt_columns)
+            memcpy(row + t->columns, t->tilts + rows[r] * t->tilt_columns, t->tilt_columns * sizeof *y);
     }
     return y;
 }
@@ -172,7 +172,7 @@ static void try_target(void *user, size_t c, pelt_arena *scratch) {
     trial *v = user;
     const pelt_feature_target *t = &v->targets.list[c];
     remains *out = &v->remains[c];
-    size_t inner = (size_t)t->share_count * v->net->width, columns = t->columns + t->turn_columns, m = v->fold_count;
+    size_t inner = (size_t)t->share_count * v->net->width, columns = t->columns + t->tilt_columns, m = v->fold_count;
     *out = (remains){0};
     if (t->weight < v->least) return;
     uint32_t *rows = PELT_NEW(scratch, v->row_count, uint32_t);
@@ -253,7 +253,7 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
                                             uint32_t width, double goal, uint32_t seed, uint32_t threads) {
     pelt_arena *work = pelt_arena_inside(arena);
     pelt_feature_settings out = {
-        .width = width, .steps = MARKS[0], .ridge = 1e-2, .turn_ridge = 1e-1, .left = INFINITY};
+        .width = width, .steps = MARKS[0], .ridge = 1e-2, .tilt_ridge = 1e-1, .left = INFINITY};
     pelt_feature_learning learning[FOLDS];
     double least = least_weight(work, targets);
     trial folds[FOLDS] = {{.targets = targets, .least = least}, {.targets = targets, .least = least}};
@@ -267,7 +267,7 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
         double none = r.none[DISPLACEMENTS], left = none > 0 ? sqrt(r.left[DISPLACEMENTS][ridge] / none) : INFINITY;
         bool helps = left < 0.99 * out.left;
         if (left < out.left)
-            out = (pelt_feature_settings){width, MARKS[mark], RIDGES[ridge], RIDGES[best_ridge(&r, TURNS)], left};
+            out = (pelt_feature_settings){width, MARKS[mark], RIDGES[ridge], RIDGES[best_ridge(&r, TILTS)], left};
         if (!helps || left > HOPELESS * goal) break;
     }
     if (many) out.steps = MANY_STEPS;

@@ -532,16 +532,16 @@ static void note_bound(feature_fit *k, const pelt_corrective *corrective) {
     k->f->report.bound = pelt_largest_displacement(corrective->displacements, k->f->model.vertex_count, most);
 }
 
-static void note_figures(feature_fit *k, const pelt_corrective *corrective) {
-    pelt_kernel_figures *figures = PELT_NEW(k->f->arena, 1, pelt_kernel_figures);
-    *figures = (pelt_kernel_figures){.family = PELT_FAMILY_FEATURES,
-                                     .features = k->net.width,
-                                     .steps = k->settings->steps,
-                                     .lambda = k->settings->ridge,
-                                     .validation_error = k->settings->left,
-                                     .joints = k->inputs->count,
-                                     .clusters = k->fields[POSITIONS].clusters.count};
-    k->f->report.kernel = figures;
+static void note_findings(feature_fit *k, const pelt_corrective *corrective) {
+    pelt_kernel_findings *findings = PELT_NEW(k->f->arena, 1, pelt_kernel_findings);
+    *findings = (pelt_kernel_findings){.family = PELT_FAMILY_FEATURES,
+                                       .features = k->net.width,
+                                       .steps = k->settings->steps,
+                                       .lambda = k->settings->ridge,
+                                       .validation_error = k->settings->left,
+                                       .joints = k->inputs->count,
+                                       .clusters = k->fields[POSITIONS].clusters.count};
+    k->f->report.kernel = findings;
     pelt_note_missed(k->f, missed(&k->fields[POSITIONS]));
     note_bound(k, corrective);
 }
@@ -591,7 +591,7 @@ static void cluster(feature_fit *k) {
         x->clusters =
             pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, 2 * count, budget, threads);
     if (normals->there)
-        normals->clusters = pelt_cluster_turns(f->arena, &x->fitted, &x->clusters, &normals->fitted, budget, threads);
+        normals->clusters = pelt_cluster_tilts(f->arena, &x->fitted, &x->clusters, &normals->fitted, budget, threads);
     else
         normals->clusters.ranks = PELT_NEW(f->arena, x->clusters.count, uint32_t);
 }
@@ -599,21 +599,21 @@ static void cluster(feature_fit *k) {
 static void assemble(feature_fit *k) {
     pelt_corrective *corrective = PELT_NEW(k->f->arena, 1, pelt_corrective);
     const field *x = &k->fields[POSITIONS], *normals = &k->fields[NORMALS];
-    const uint32_t *ranks = x->clusters.ranks, *turns = normals->clusters.ranks;
-    corrective->displacements = pelt_cluster_vectors(k->f->arena, &x->u, &x->clusters, ranks, turns, false);
+    const uint32_t *ranks = x->clusters.ranks, *tilts = normals->clusters.ranks;
+    corrective->displacements = pelt_cluster_vectors(k->f->arena, &x->u, &x->clusters, ranks, tilts, false);
     if (normals->there)
-        corrective->turns = pelt_cluster_vectors(k->f->arena, &normals->u, &normals->clusters, ranks, turns, true);
+        corrective->tilts = pelt_cluster_vectors(k->f->arena, &normals->u, &normals->clusters, ranks, tilts, true);
     corrective->features = make_features(k);
     k->f->model.corrective = corrective;
-    note_figures(k, corrective);
+    note_findings(k, corrective);
 }
 
 pelt_result pelt_fit_features(pelt_fitting *f, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
-                              const pelt_example_displacements *u, const pelt_example_displacements *turns,
+                              const pelt_example_displacements *u, const pelt_example_displacements *tilts,
                               pelt_feature_targets targets, const pelt_feature_settings *settings, pelt_error *error) {
     feature_fit k = {.f = f, .poses = poses, .inputs = inputs, .settings = settings};
     k.fields[POSITIONS] = (field){.there = true, .u = *u, .ridge = settings->ridge};
-    if (turns) k.fields[NORMALS] = (field){.there = true, .u = *turns, .ridge = settings->turn_ridge};
+    if (tilts) k.fields[NORMALS] = (field){.there = true, .u = *tilts, .ridge = settings->tilt_ridge};
     learn(&k, targets);
     fit_outputs(&k);
     for (uint32_t s = 0; s < k.group_count; s++)

@@ -337,7 +337,7 @@ static void note_condition(kernel_fit *k) {
 /* Upper bound of k_g(p, p) = 2 - 2 E_g(p, rest): 3 - tr R is at most 4, a control is unbounded. */
 static double largest_near(const kernel_fit *k, uint32_t g) {
     const pelt_kernel_inputs *in = k->regress;
-    double gain = pelt_near_gain(&k->settings), sum = 0;
+    double gain = pelt_neighbor_gain(&k->settings), sum = 0;
     if (k->settings.form != PELT_NEAR_ARC) return gain * 2 * (1 + k->settings.pair);
     for (uint32_t i = in->near_first[g]; i < in->near_first[g + 1]; i++) {
         uint32_t joint = in->near[i];
@@ -397,21 +397,21 @@ void pelt_note_missed(pelt_fitting *f, double missed) {
 
 static const char *const FORMS[PELT_NEAR_FORM_COUNT] = {"arc-cosine", "Gaussian", "Matern"};
 
-static void note_figures(kernel_fit *k, const pelt_corrective *corrective) {
-    pelt_kernel_figures *figures = PELT_NEW(k->f->arena, 1, pelt_kernel_figures);
+static void note_findings(kernel_fit *k, const pelt_corrective *corrective) {
+    pelt_kernel_findings *findings = PELT_NEW(k->f->arena, 1, pelt_kernel_findings);
     bool near = k->regress->near_first != NULL;
     uint32_t clusters = 0;
     for (uint32_t q = 0; q < k->positions.clusters.count; q++) clusters += cluster_size(k, q) > 0;
-    *figures = (pelt_kernel_figures){.family = near ? PELT_FAMILY_ARC : PELT_FAMILY_KERNEL,
-                                     .form = near ? FORMS[k->settings.form] : NULL,
-                                     .width = k->settings.width,
-                                     .range = k->settings.range,
-                                     .pair = k->settings.pair,
-                                     .lambda = k->settings.lambda,
-                                     .validation_error = k->left,
-                                     .joints = k->inputs.count,
-                                     .clusters = clusters};
-    k->f->report.kernel = figures;
+    *findings = (pelt_kernel_findings){.family = near ? PELT_FAMILY_ARC : PELT_FAMILY_KERNEL,
+                                       .form = near ? FORMS[k->settings.form] : NULL,
+                                       .width = k->settings.width,
+                                       .range = k->settings.range,
+                                       .pair = k->settings.pair,
+                                       .lambda = k->settings.lambda,
+                                       .validation_error = k->left,
+                                       .joints = k->inputs.count,
+                                       .clusters = clusters};
+    k->f->report.kernel = findings;
     pelt_note_missed(k->f, k->settings.missed);
     note_condition(k);
     note_bound(k, corrective->displacements);
@@ -466,7 +466,7 @@ static pelt_kernel_group make_group(const kernel_fit *k, size_t g, const uint32_
     for (uint32_t u = 0; u < ridge->unit_count; u++) {
         pelt_kernel_unit unit = ridge->units[u];
         if (unit.first != unit.second) unit.gain *= (float)k->settings.pair;
-        if (k->regress->near_first) unit.gain *= (float)pelt_near_gain(&k->settings);
+        if (k->regress->near_first) unit.gain *= (float)pelt_neighbor_gain(&k->settings);
         list[u] = *unit_count;
         units[(*unit_count)++] = unit;
     }
@@ -480,20 +480,21 @@ static pelt_kernel_group make_group(const kernel_fit *k, size_t g, const uint32_
 }
 
 static double run_time_scale(const kernel_fit *k, uint32_t g) {
-    if (k->regress->near_first) return pelt_near_scale(&k->poses, k->regress, &k->settings, g);
+    if (k->regress->near_first) return pelt_neighbor_scale(&k->poses, k->regress, &k->settings, g);
     double unit = pelt_kernel_control(&k->inputs, g) ? k->poses.control_list[k->inputs.joints[g]].scale : 1;
     return pelt_kernel_scale(&k->inputs, &k->settings, g) * unit * unit;
 }
 
-static pelt_near *make_near(const kernel_fit *k) {
+static pelt_neighbors *make_near(const kernel_fit *k) {
     const pelt_kernel_inputs *in = k->regress;
-    pelt_near *out = PELT_NEW(k->f->arena, 1, pelt_near);
+    pelt_neighbors *out = PELT_NEW(k->f->arena, 1, pelt_neighbors);
     float(*ranges)[2] = pelt_alloc(k->f->arena, in->count, sizeof *ranges);
     for (uint32_t g = in->count - in->control_count; g < in->count; g++) {
         const pelt_model_control *control = &k->poses.control_list[in->joints[g]];
         ranges[g][0] = control->least - control->rest, ranges[g][1] = control->most - control->rest;
     }
-    *out = (pelt_near){k->settings.form, (float)k->settings.pair, in->near_first, in->near, (const float(*)[2])ranges};
+    *out = (pelt_neighbors){k->settings.form, (float)k->settings.pair, in->near_first, in->near,
+                            (const float(*)[2])ranges};
     return out;
 }
 
@@ -522,14 +523,14 @@ static pelt_kernel *make_kernel(const kernel_fit *k) {
 
 static void assemble(kernel_fit *k) {
     pelt_corrective *corrective = PELT_NEW(k->f->arena, 1, pelt_corrective);
-    const uint32_t *ranks = k->positions.clusters.ranks, *turns = k->normals.clusters.ranks;
+    const uint32_t *ranks = k->positions.clusters.ranks, *tilts = k->normals.clusters.ranks;
     corrective->displacements =
-        pelt_cluster_vectors(k->f->arena, &k->positions.u, &k->positions.clusters, ranks, turns, false);
+        pelt_cluster_vectors(k->f->arena, &k->positions.u, &k->positions.clusters, ranks, tilts, false);
     if (!k->f->options.displacement.plain_normals)
-        corrective->turns = pelt_cluster_vectors(k->f->arena, &k->normals.u, &k->normals.clusters, ranks, turns, true);
+        corrective->tilts = pelt_cluster_vectors(k->f->arena, &k->normals.u, &k->normals.clusters, ranks, tilts, true);
     corrective->kernel = make_kernel(k);
     k->f->model.corrective = corrective;
-    note_figures(k, corrective);
+    note_findings(k, corrective);
 }
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
@@ -554,7 +555,7 @@ static void cluster(kernel_fit *k) {
         normals->clusters.ranks = PELT_NEW(f->arena, x->clusters.count, uint32_t);
         return;
     }
-    normals->clusters = pelt_cluster_turns(f->arena, &x->u, &x->clusters, &normals->u, budget, threads);
+    normals->clusters = pelt_cluster_tilts(f->arena, &x->u, &x->clusters, &normals->u, budget, threads);
 }
 
 /* Few features or many, judged by their initial error: with a goal of 0, training stops early. With many examples even
@@ -574,21 +575,21 @@ static uint32_t choose_width(const kernel_fit *k, pelt_feature_targets targets) 
 static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     pelt_fitting *f = k->f;
     pelt_family family = f->options.kernel.family;
-    const pelt_example_displacements *turns = f->options.displacement.plain_normals ? NULL : &k->normals.u;
+    const pelt_example_displacements *tilts = f->options.displacement.plain_normals ? NULL : &k->normals.u;
     uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(f->arena, k->poses.count, int));
     bool forced = family == PELT_FAMILY_FEATURES;
     *done = false;
     if (family == PELT_FAMILY_KERNEL || family == PELT_FAMILY_ARC ||
         (!forced && (several < LEAST_SEVERAL || k->left < SMALL)))
         return PELT_OK;
-    pelt_feature_targets targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, turns,
+    pelt_feature_targets targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, tilts,
                                                            &f->bundle->mesh, f->model.positions, f->options.threads);
     pelt_feature_settings settings =
         pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, choose_width(k, targets), k->left,
                               f->options.seed, f->options.threads);
     if (!forced && !(settings.left < k->left)) return PELT_OK;
     *done = true;
-    return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, turns, targets, &settings, error);
+    return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, tilts, targets, &settings, error);
 }
 
 /* Kernels of joints and pairs, or of neighbourhoods. If no example moves several joints, nothing shows how neighbours
@@ -605,7 +606,7 @@ static void choose_settings(kernel_fit *k) {
     uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(arena, k->poses.count, int));
     if (family == PELT_FAMILY_KERNEL || (!family && (k->left < SMALL || !several))) return;
     pelt_kernel_settings settings;
-    double left = pelt_near_validate(arena, &k->poses, &k->positions.u, &k->near, threads, &settings);
+    double left = pelt_neighbor_validate(arena, &k->poses, &k->positions.u, &k->near, threads, &settings);
     if (left < k->left) k->left = left, k->settings = settings, k->regress = &k->near;
 }
 
@@ -614,7 +615,7 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     uint32_t threads = f->options.threads;
     bool done;
     choose_settings(k);
-    if (!f->options.displacement.plain_normals) k->normals.u = pelt_turns_of(f);
+    if (!f->options.displacement.plain_normals) k->normals.u = pelt_tilts_of(f);
     pelt_result result = try_features(k, &done, error);
     if (done || result) return result;
     pelt_next_task(f->arena, "kernel: clusters", 0.2, 0.8, 30);

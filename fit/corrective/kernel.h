@@ -25,15 +25,15 @@ typedef struct pelt_clusters {
 pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
                            const float *positions, uint32_t cluster_count, double per_point, uint32_t threads);
 
-/* The same clusters with vectors for the changes of normals, `turns`, under a separate budget. A vertex has its own
-   normal, so the points of `turns` and of the result are vertices. */
-pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
-                                 const pelt_example_displacements *turns, double per_vertex, uint32_t threads);
+/* The same clusters with vectors for the changes of normals, `tilts`, under a separate budget. A vertex has its own
+   normal, so the points of `tilts` and of the result are vertices. */
+pelt_clusters pelt_cluster_tilts(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
+                                 const pelt_example_displacements *tilts, double per_vertex, uint32_t threads);
 
 /* The shapes of clusters as displacements of vertices, faded at the borders. Each cluster has coefficients for its
-   displacements (ranks), then for the changes of normals (turn_ranks); `turns`: which of them these are. */
+   displacements (ranks), then for the changes of normals (tilt_ranks); `tilts`: which of them these are. */
 pelt_displacements *pelt_cluster_vectors(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c,
-                                         const uint32_t *ranks, const uint32_t *turn_ranks, bool turns);
+                                         const uint32_t *ranks, const uint32_t *tilt_ranks, bool tilts);
 
 /* Lets clusters (first, points) overlap by up to most_rings mesh edges, as long as the number of points, counted in
    every cluster that they are in, grows by no more than the factor most_growth. */

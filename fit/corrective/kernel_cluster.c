@@ -402,17 +402,17 @@ pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *
 
 /* -- Other fields on the same clusters ----------------------------------------------------------------------------- */
 
-/* Vertices that shade as one belong to one point: lists the turns of each cluster's points, with the points'
+/* Vertices that shade as one belong to one point: lists the tilts of each cluster's points, with the points'
    weights. */
-static void list_turns(pelt_arena *arena, pelt_arena *work, const pelt_example_displacements *u,
-                       const pelt_example_displacements *turns, const pelt_clusters *c, pelt_clusters *out) {
+static void list_tilts(pelt_arena *arena, pelt_arena *work, const pelt_example_displacements *u,
+                       const pelt_example_displacements *tilts, const pelt_clusters *c, pelt_clusters *out) {
     uint32_t *first = PELT_NEW(work, (size_t)u->point_count + 2, uint32_t);
-    uint32_t *list = PELT_NEW(work, turns->point_count, uint32_t);
+    uint32_t *list = PELT_NEW(work, tilts->point_count, uint32_t);
     out->first = PELT_NEW(arena, (size_t)c->count + 1, uint32_t);
-    for (uint32_t t = 0; t < turns->point_count; t++) first[u->point_of[turns->vertex_of[t]] + 2]++;
+    for (uint32_t t = 0; t < tilts->point_count; t++) first[u->point_of[tilts->vertex_of[t]] + 2]++;
     for (uint32_t i = 0; i < u->point_count; i++) first[i + 2] += first[i + 1];
-    for (uint32_t t = 0; t < turns->point_count; t++) /* first[i] becomes the start of i */
-        list[first[u->point_of[turns->vertex_of[t]] + 1]++] = t;
+    for (uint32_t t = 0; t < tilts->point_count; t++) /* first[i] becomes the start of i */
+        list[first[u->point_of[tilts->vertex_of[t]] + 1]++] = t;
     for (uint32_t q = 0, total = 0; q < c->count; q++, out->first[q] = total)
         for (uint32_t m = c->first[q]; m < c->first[q + 1]; m++) total += first[c->points[m] + 1] - first[c->points[m]];
     out->points = PELT_NEW(arena, out->first[c->count], uint32_t);
@@ -422,13 +422,13 @@ static void list_turns(pelt_arena *arena, pelt_arena *work, const pelt_example_d
             out->points[at] = list[k], out->weights[at] = c->weights[m];
 }
 
-pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
-                                 const pelt_example_displacements *turns, double per_vertex, uint32_t threads) {
+pelt_clusters pelt_cluster_tilts(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
+                                 const pelt_example_displacements *tilts, double per_vertex, uint32_t threads) {
     pelt_arena *work = pelt_arena_inside(arena);
     clustering c = {
-        .u = turns, .points = turns->point_count, .examples = turns->example_count, .clusters = clusters->count};
+        .u = tilts, .points = tilts->point_count, .examples = tilts->example_count, .clusters = clusters->count};
     pelt_clusters out = {.count = c.clusters};
-    list_turns(arena, work, u, turns, clusters, &out);
+    list_tilts(arena, work, u, tilts, clusters, &out);
     c.first = out.first, c.members = out.points;
     choose_components(arena, work, &c, per_vertex, threads, &out);
     pelt_arena_free(work);
@@ -438,14 +438,14 @@ pelt_clusters pelt_cluster_turns(pelt_arena *arena, const pelt_example_displacem
 /* -- Vectors ------------------------------------------------------------------------------------------------------- */
 
 pelt_displacements *pelt_cluster_vectors(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c,
-                                         const uint32_t *ranks, const uint32_t *turn_ranks, bool turns) {
+                                         const uint32_t *ranks, const uint32_t *tilt_ranks, bool tilts) {
     size_t total = 0, at = 0;
     for (uint32_t q = 0; q < c->count; q++) total += (size_t)c->ranks[q] * (c->first[q + 1] - c->first[q]);
     pelt_entry *entries = PELT_NEW(arena, total, pelt_entry);
     uint32_t first = 0;
-    for (uint32_t q = 0; q < c->count; first += ranks[q] + turn_ranks[q], q++)
+    for (uint32_t q = 0; q < c->count; first += ranks[q] + tilt_ranks[q], q++)
         for (uint32_t r = 0; r < c->ranks[q]; r++) {
-            uint32_t coefficient = first + r + (turns ? ranks[q] : 0), count = c->first[q + 1] - c->first[q];
+            uint32_t coefficient = first + r + (tilts ? ranks[q] : 0), count = c->first[q + 1] - c->first[q];
             for (uint32_t i = 0; i < count; i++) {
                 pelt_entry *entry = &entries[at++];
                 *entry = (pelt_entry){.point = c->points[c->first[q] + i], .coefficient = coefficient};

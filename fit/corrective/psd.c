@@ -164,10 +164,10 @@ static void choose_function(psd *p) {
 
 /* The largest eigenvalue of a symmetric positive definite matrix, by power iteration. */
 static double largest_eigenvalue(pelt_arena *arena, size_t n, const double *a) {
-    enum { MOST_TURNS = 300 };
+    enum { MOST_ROUNDS = 300 };
     double *x = PELT_NEW(arena, n, double), *y = PELT_NEW(arena, n, double), value = 0, before = -1;
     for (size_t i = 0; i < n; i++) x[i] = 1 + (double)(i % 7) / 7; /* not symmetric */
-    for (int turn = 0; turn < MOST_TURNS && fabs(value - before) > converged * value; turn++) {
+    for (int round = 0; round < MOST_ROUNDS && fabs(value - before) > converged * value; round++) {
         double length = 0, along = 0;
         for (size_t i = 0; i < n; i++) length += x[i] * x[i];
         pelt_gemm(false, false, n, 1, n, 1 / sqrt(length), a, x, 0, y);
@@ -385,7 +385,7 @@ static pelt_rbf *make_rbf(psd *p, const double *lambda) {
     return rbf;
 }
 
-static const double LEAST_SHIFT = 2e-7, LEAST_TURN = 1e-3; /* of the diagonal; radians */
+static const double LEAST_SHIFT = 2e-7, LEAST_TILT = 1e-3; /* of the diagonal; radians */
 
 static double largest_part(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
 
@@ -444,12 +444,12 @@ static bool make_corrective(psd *p) {
     corrective->displacements =
         list_vectors(p, shapes, d->point_count, d->point_of, LEAST_SHIFT * f->bundle->mesh.diagonal);
     if (!f->options.displacement.plain_normals) {
-        pelt_distinct_turns turns = pelt_distinct_turns_of(f, &p->distinct, p->work);
-        corrective->turns = list_vectors(p, columns_of(p, weights, turns.vectors, 3 * (size_t)turns.point_count),
-                                         turns.point_count, turns.point_of, LEAST_TURN);
+        pelt_distinct_tilts tilts = pelt_distinct_tilts_of(f, &p->distinct, p->work);
+        corrective->tilts = list_vectors(p, columns_of(p, weights, tilts.vectors, 3 * (size_t)tilts.point_count),
+                                         tilts.point_count, tilts.point_of, LEAST_TILT);
     }
     f->model.corrective = corrective;
-    f->report.poses = (pelt_pose_figures){(uint32_t)m, p->width, p->growth, .not_told_apart = -1};
+    f->report.poses = (pelt_pose_findings){(uint32_t)m, p->width, p->growth, .not_told_apart = -1};
     note_condition(p, lambda);
     note_bound(p, shapes);
     return true;

@@ -155,18 +155,18 @@ uint32_t pelt_pose_example(const pelt_distinct_poses *t, uint32_t pose) {
     return PELT_REST_EXAMPLE;
 }
 
-pelt_distinct_turns pelt_distinct_turns_of(pelt_fitting *f, const pelt_distinct_poses *t, pelt_arena *arena) {
-    pelt_example_displacements turns = pelt_turns_of(f);
-    size_t size = 3 * (size_t)turns.point_count;
+pelt_distinct_tilts pelt_distinct_tilts_of(pelt_fitting *f, const pelt_distinct_poses *t, pelt_arena *arena) {
+    pelt_example_displacements tilts = pelt_tilts_of(f);
+    size_t size = 3 * (size_t)tilts.point_count;
     double *out = PELT_NEW(arena, size * t->count, double);
     uint32_t *tally = PELT_NEW(arena, t->count, uint32_t);
     for (uint32_t e = 0; e < t->poses.count; e++) tally[t->pose_of[e]]++;
     for (uint32_t e = 0; e < t->poses.count; e++) {
         double *to = out + t->pose_of[e] * size;
-        for (size_t i = 0; i < size; i++) to[i] += turns.positions[e * size + i] / tally[t->pose_of[e]];
+        for (size_t i = 0; i < size; i++) to[i] += tilts.positions[e * size + i] / tally[t->pose_of[e]];
     }
     memset(out, 0, size * sizeof *out);
-    return (pelt_distinct_turns){turns.point_count, turns.point_of, out};
+    return (pelt_distinct_tilts){tilts.point_count, tilts.point_of, out};
 }
 
 /* -- Sources of movement ------------------------------------------------------------------------------------------- */

@@ -27,13 +27,13 @@ typedef struct pelt_distinct_poses {
 pelt_result pelt_distinct_poses_of(pelt_fitting *fitting, pelt_distinct_poses *distinct, pelt_error *error);
 
 /* Changes of rest normals required by the poses: the mean over their examples, 0 in the rest pose. */
-typedef struct pelt_distinct_turns {
+typedef struct pelt_distinct_tilts {
     uint32_t point_count;
     const uint32_t *point_of; /* [vertex] to the points that shade as one */
     double *vectors;          /* [pose][point][3]; NULL: normals stay as they are */
-} pelt_distinct_turns;
+} pelt_distinct_tilts;
 
-pelt_distinct_turns pelt_distinct_turns_of(pelt_fitting *fitting, const pelt_distinct_poses *distinct,
+pelt_distinct_tilts pelt_distinct_tilts_of(pelt_fitting *fitting, const pelt_distinct_poses *distinct,
                                            pelt_arena *arena);
 
 enum { PELT_MOST_POSES = 2048 };

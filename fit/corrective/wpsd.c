@@ -33,13 +33,13 @@ typedef struct wpsd {
     pelt_point_weights driving;
     uint32_t *order;                  /* points in the block order of their first vertices */
     uint32_t *first_vertex, *members; /* vertices of point p: members[first_vertex[p]] to [first_vertex[p + 1] - 1] */
-    pelt_distinct_turns normals;      /* changes of the rest normals */
+    pelt_distinct_tilts normals;      /* changes of the rest normals */
     pelt_phi phi;
     bool normalised, shared; /* divided by the norm; all points share one width */
     double width;
     uint32_t wanted;        /* poses per point; 0: all */
     float *folded;          /* [point][pose][4] */
-    float *turns;           /* [vertex][pose][3] the same for normals, or NULL */
+    float *tilts;           /* [vertex][pose][3] the same for normals, or NULL */
     double *conditions;     /* [point] condition number: an estimate until measured; 0: not driven */
     double *bounds;         /* [point] squared upper bound of D */
     uint32_t (*closest)[2]; /* [point] the two closest poses, where measured */
@@ -216,7 +216,7 @@ static void fold_point(wpsd *w, uint32_t point, workspace *b) {
     if (!w->normals.vectors || rounding < 0) return;
     for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1]; i++)
         fold_vectors(w, vertex_normals(w, w->members[i]), 3, b,
-                     w->turns + 3 * (size_t)w->distinct.count * w->members[i]);
+                     w->tilts + 3 * (size_t)w->distinct.count * w->members[i]);
 }
 
 /* Points are folded in batches that share scratch memory. */
@@ -343,7 +343,7 @@ static void fit_group(void *user, size_t group, pelt_arena *scratch) {
         fit_vectors(w, &p, point_shapes(w, point), 4, w->folded + 4 * n * point);
         w->bounds[point] = squared_size(&p, m);
         for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1] && w->normals.vectors; i++)
-            fit_vectors(w, &p, vertex_normals(w, w->members[i]), 3, w->turns + 3 * n * w->members[i]);
+            fit_vectors(w, &p, vertex_normals(w, w->members[i]), 3, w->tilts + 3 * n * w->members[i]);
     }
 }
 
@@ -423,7 +423,7 @@ static int worst_first(const void *a, const void *b) {
     return (x->point > y->point) - (x->point < y->point);
 }
 
-static void note_figures(wpsd *w) {
+static void note_findings(wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     ranked *order = PELT_NEW(w->work, d->point_count, ranked);
     uint32_t count = 0;
@@ -482,8 +482,8 @@ static void make_room(wpsd *w) {
     w->distances = PELT_NEW(w->work, points, double);
     w->closest = pelt_alloc(w->work, points, sizeof *w->closest);
     if (w->fitting->options.displacement.plain_normals) return;
-    w->normals = pelt_distinct_turns_of(w->fitting, &w->distinct, w->work);
-    w->turns = PELT_NEW(w->fitting->arena, 3 * n * w->distinct.displacements.vertex_count, float);
+    w->normals = pelt_distinct_tilts_of(w->fitting, &w->distinct, w->work);
+    w->tilts = PELT_NEW(w->fitting->arena, 3 * n * w->distinct.displacements.vertex_count, float);
 }
 
 static pelt_weighted *make_weighted(wpsd *w) {
@@ -521,7 +521,7 @@ static pelt_weighted *make_weighted(wpsd *w) {
                            .vertex_axes = axes,
                            .axis_weights = weights,
                            .folded = folded,
-                           .folded_turns = w->turns,
+                           .folded_tilts = w->tilts,
                            .unnormalised = !w->normalised};
     return out;
 }
@@ -554,12 +554,12 @@ static double mean_drivers(const wpsd *w) {
     return driven ? drivers / driven : 0;
 }
 
-static pelt_pose_figures figures_of(const wpsd *w) {
-    pelt_pose_figures out = {.poses = w->wanted ? w->wanted : w->distinct.count,
-                             .width = w->width,
-                             .not_told_apart = w->wanted ? -1 : 0,
-                             .unseen = unseen_share(w),
-                             .drivers = mean_drivers(w)};
+static pelt_pose_findings findings_of(const wpsd *w) {
+    pelt_pose_findings out = {.poses = w->wanted ? w->wanted : w->distinct.count,
+                              .width = w->width,
+                              .not_told_apart = w->wanted ? -1 : 0,
+                              .unseen = unseen_share(w),
+                              .drivers = mean_drivers(w)};
     for (uint32_t p = 0; p < w->distinct.displacements.point_count && !w->wanted; p++)
         out.not_told_apart = fmax(out.not_told_apart, w->driving.left[p]);
     return out;
@@ -585,7 +585,7 @@ static void fit(wpsd *w) {
         pelt_parallel(w->work, f->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
     else
         pelt_parallel(w->work, f->options.threads, (points + FOLDED - 1) / FOLDED, fold_points, w);
-    note_figures(w);
+    note_findings(w);
     pelt_corrective *corrective = PELT_NEW(f->arena, 1, pelt_corrective);
     pelt_weighted *weighted = make_weighted(w);
     corrective->weighted = weighted;
@@ -593,7 +593,7 @@ static void fit(wpsd *w) {
     if (w->normalised &&
         (f->options.displacement.displacements == 16 || (!f->options.displacement.displacements && n <= MOST_ROUNDED)))
         weighted->rounded = pelt_model_center_rows(f->arena, f->options.threads, &f->model);
-    f->report.poses = figures_of(w);
+    f->report.poses = findings_of(w);
 }
 
 pelt_result pelt_fit_wpsd(pelt_fitting *f, pelt_error *error) {

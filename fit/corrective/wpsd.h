@@ -25,7 +25,7 @@ typedef struct pelt_point_weights {
 /* With `apart`, weak sources also count wherever they are needed to distinguish examples with different displacements
    or normals. */
 pelt_point_weights pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct,
-                                     const pelt_sources *sources, const pelt_distinct_turns *normals, bool apart,
+                                     const pelt_sources *sources, const pelt_distinct_tilts *normals, bool apart,
                                      pelt_arena *arena);
 
 #endif

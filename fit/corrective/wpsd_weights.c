@@ -14,7 +14,7 @@
 
 static const double LEAST_SHARE = 0.001;
 static const double SAME_SHAPE = 3e-6;     /* of the diagonal */
-static const double SAME_TURN = 0.01;      /* of a normal, radians */
+static const double SAME_TILT = 0.01;      /* of a normal, radians */
 static const double LEAST_STRENGTH = 1e-7; /* of the diagonal: less is rounding error */
 
 /* -- Distances ----------------------------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ typedef struct weighing {
     const pelt_sources *sources;
     bool apart, blend;
     uint32_t most; /* sources per point */
-    const pelt_distinct_turns *normals;
+    const pelt_distinct_tilts *normals;
     double same; /* SAME_SHAPE as a length */
     pelt_point_weights out;
 } weighing;
@@ -94,7 +94,7 @@ static uint32_t keep_strong(const float *strengths, uint32_t count, uint32_t mos
 /* Scratch memory for weighing one point after another. */
 typedef struct workspace {
     float *r2;              /* [pose][pose] with unnormalised strengths */
-    double *shapes;         /* [pose][6] displacement and turn of the point, in units of the tolerance for equality */
+    double *shapes;         /* [pose][6] displacement and tilt of the point, in units of the tolerance for equality */
     uint32_t *centers, *of; /* [pose] */
     float *strengths;       /* [source] */
     float *wanted;          /* [source] strength with which it is restored; 0: not at all */
@@ -103,7 +103,7 @@ typedef struct workspace {
 static double length(const double *v) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
 /* The distance between two shapes, in units of the tolerance: by displacement, and by the larger of displacement and
-   turn. */
+   tilt. */
 static double shift_gap(const double *a, const double *b) {
     return length((double[3]){a[0] - b[0], a[1] - b[1], a[2] - b[2]});
 }
@@ -176,14 +176,14 @@ static double tell_apart(const weighing *w, workspace *d, uint32_t kept, float *
 static bool find_shapes(const weighing *w, uint32_t point, double *shapes) {
     static const double none[6] = {0};
     const pelt_example_displacements *d = &w->distinct->displacements;
-    const pelt_distinct_turns *normals = w->normals;
-    double shift = 1 / w->same, turn = 1 / SAME_TURN, largest = 0;
+    const pelt_distinct_tilts *normals = w->normals;
+    double shift = 1 / w->same, tilt = 1 / SAME_TILT, largest = 0;
     size_t own = normals->vectors ? normals->point_of[d->vertex_of[point]] : 0;
     for (size_t i = 0; i < w->distinct->count; i++) {
         double *to = shapes + 6 * i;
         for (size_t c = 0; c < 3; c++) {
             to[c] = shift * w->distinct->shapes[3 * (i * d->point_count + point) + c];
-            to[3 + c] = normals->vectors ? turn * normals->vectors[3 * (i * normals->point_count + own) + c] : 0;
+            to[3 + c] = normals->vectors ? tilt * normals->vectors[3 * (i * normals->point_count + own) + c] : 0;
         }
         largest = fmax(largest, shape_gap(to, none));
     }
@@ -226,7 +226,7 @@ static double size_of(const pelt_fitting *fitting, const pelt_distinct_poses *di
 }
 
 pelt_point_weights pelt_weigh_points(const pelt_fitting *fitting, const pelt_distinct_poses *distinct,
-                                     const pelt_sources *sources, const pelt_distinct_turns *normals, bool apart,
+                                     const pelt_sources *sources, const pelt_distinct_tilts *normals, bool apart,
                                      pelt_arena *arena) {
     const pelt_fit_options *options = &fitting->options;
     size_t points = distinct->displacements.point_count;

@@ -178,7 +178,7 @@ static bool normalise(double n[3]) {
     return length > 0 && isfinite(length);
 }
 
-static void turn_example(void *user, size_t e, pelt_arena *scratch) {
+static void tilt_example(void *user, size_t e, pelt_arena *scratch) {
     turning *t = user;
     pelt_fitting *f = t->fitting;
     pelt_example_displacements *out = t->out;
@@ -225,7 +225,7 @@ static pelt_points shading_points(pelt_fitting *f, const pelt_smoothing *smoothi
     return (pelt_points){count, of_vertex, vertex};
 }
 
-pelt_example_displacements pelt_turns_of(pelt_fitting *f) {
+pelt_example_displacements pelt_tilts_of(pelt_fitting *f) {
     pelt_arena *work = pelt_arena_inside(f->arena);
     const pelt_smoothing *smoothing = pelt_smoothing_of(work, &f->bundle->mesh, f->examples);
     pelt_points points = shading_points(f, smoothing);
@@ -236,7 +236,7 @@ pelt_example_displacements pelt_turns_of(pelt_fitting *f) {
                                       .vertex_of = points.vertex,
                                       .positions = PELT_NEW(f->arena, 3 * points.count * f->examples.count, float)};
     turning t = {.fitting = f, .smoothing = smoothing, .out = &out};
-    pelt_parallel(work, f->options.threads, f->examples.count, turn_example, &t);
+    pelt_parallel(work, f->options.threads, f->examples.count, tilt_example, &t);
     pelt_arena_free(work);
     return out;
 }

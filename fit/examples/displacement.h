@@ -26,6 +26,6 @@ pelt_result pelt_displacements_of(pelt_fitting *fitting, pelt_example_displaceme
 /* The changes of rest normals that make the blend carry them to the true normals of the examples, as displacements of
    separate points: vertices of a point that shade as one are merged, the two sides of a hard edge have one normal each.
  */
-pelt_example_displacements pelt_turns_of(pelt_fitting *fitting);
+pelt_example_displacements pelt_tilts_of(pelt_fitting *fitting);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef PELT_POSES_H
 #define PELT_POSES_H
 
-#include "fit/corrective/figures.h"
+#include "fit/corrective/findings.h"
 #include "fit/examples/controls.h"
 
 #define PELT_NO_MOVER UINT32_MAX

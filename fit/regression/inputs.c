@@ -203,7 +203,7 @@ static void fill_table(void *user, size_t i, pelt_arena *scratch) {
     double scale = pelt_kernel_scale(w->inputs, w->settings, g);
     float *table = w->tables + i * w->poses->count * w->poses->count;
     if (w->inputs->near_first)
-        pelt_near_table(scratch, w->poses, w->inputs, w->settings, g, table);
+        pelt_neighbor_table(scratch, w->poses, w->inputs, w->settings, g, table);
     else if (pelt_kernel_control(w->inputs, g))
         control_table(w->poses, w->inputs->joints[g], scale, table);
     else

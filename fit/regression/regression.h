@@ -40,9 +40,9 @@ typedef struct pelt_kernel_settings {
     double range;  /* 0: one width for all joints; 1: widths in proportion to the joints' ranges */
     double pair;   /* gamma: gain of products of joint pairs; for neighbourhood kernels, gain of the joint alone */
     double lambda; /* ridge */
-    pelt_near_form form; /* for neighbourhoods */
-    double goal;         /* settings that start out with a larger relative error are not searched; 0: all are */
-    double missed;       /* result, not a setting: relative training error */
+    pelt_neighbor_form form; /* for neighbourhoods */
+    double goal;             /* settings that start out with a larger relative error are not searched; 0: all are */
+    double missed;           /* result, not a setting: relative training error */
 } pelt_kernel_settings;
 
 /* Scale of joint g in E_g = exp(-(3 - tr R_a^T R_b) scale), or of a control in units of its range. */
@@ -59,17 +59,17 @@ pelt_kernel_inputs pelt_kernel_look_around(pelt_arena *arena, const pelt_poses *
                                            const pelt_kernel_inputs *inputs);
 
 /* Scale of input g in x . y, and the factor of K. */
-double pelt_near_scale(const pelt_poses *poses, const pelt_kernel_inputs *near, const pelt_kernel_settings *settings,
-                       uint32_t g);
-double pelt_near_gain(const pelt_kernel_settings *settings);
+double pelt_neighbor_scale(const pelt_poses *poses, const pelt_kernel_inputs *near,
+                           const pelt_kernel_settings *settings, uint32_t g);
+double pelt_neighbor_gain(const pelt_kernel_settings *settings);
 
 /* k_g between examples, [example][example]. */
-void pelt_near_table(pelt_arena *scratch, const pelt_poses *poses, const pelt_kernel_inputs *near,
-                     const pelt_kernel_settings *settings, uint32_t g, float *table);
+void pelt_neighbor_table(pelt_arena *scratch, const pelt_poses *poses, const pelt_kernel_inputs *near,
+                         const pelt_kernel_settings *settings, uint32_t g, float *table);
 
 /* Chooses form and settings by cross-validation, like pelt_kernel_validate. */
-double pelt_near_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                          const pelt_kernel_inputs *near, uint32_t threads, pelt_kernel_settings *settings);
+double pelt_neighbor_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                              const pelt_kernel_inputs *near, uint32_t threads, pelt_kernel_settings *settings);
 
 /* -- Ridge regression (ridge.c) ------------------------------------------------------------------------------------ */
 

@@ -217,7 +217,7 @@ static const float *displacement(const validation *v, size_t a, size_t point) {
 /* Samples every n-th point and groups those with the same joints. */
 static void make_sets(validation *v) {
     const pelt_kernel_inputs *d = &v->inputs;
-    uint32_t step = v->u->point_count / SAMPLES + 1, count = 0, points[SAMPLES], group_of[SAMPLES];
+    uint32_t step = v->u->point_count / SAMPLES + 1, count = 0, points[SAMPLES] = {0}, group_of[SAMPLES];
     for (uint32_t i = 0; i < v->u->point_count; i += step) points[count++] = i;
     v->set_count = pelt_group_points(v->arena, d, count, points, group_of);
     for (uint32_t i = 0; i < count; i++) {

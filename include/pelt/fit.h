@@ -655,7 +655,7 @@ typedef struct pelt_condition {
 } pelt_condition;
 
 /* What the fit of driven joints found; round_count 0: another blend. */
-typedef struct pelt_blend_figures {
+typedef struct pelt_blend_findings {
     uint32_t candidate_count, driven_count; /* joints that vertices chose from, and how many of them are driven */
     uint32_t round_count;
     const double *round_rms; /* [round_count] error after each round of weights and rest positions, of the diagonal */
@@ -670,10 +670,10 @@ typedef struct pelt_blend_figures {
     double pull;     /* how strongly they were pulled; 0: the file's weights stay */
     double held_out; /* error of the corrective itself on held-out examples, over that with the file's weights; 0: not
                         tried */
-} pelt_blend_figures;
+} pelt_blend_findings;
 
 /* What psd and wpsd found. */
-typedef struct pelt_pose_figures {
+typedef struct pelt_pose_findings {
     uint32_t poses;        /* interpolated poses; wpsd with few: per vertex; 0: another method */
     double width;          /* of the function of the pose distance */
     double growth;         /* psd: by how much rounding grows; 0: not told */
@@ -684,52 +684,52 @@ typedef struct pelt_pose_figures {
                        whose distance that thing does not count; negative: there are no such examples */
     double
         drivers; /* wpsd: how many things drive a vertex, 1 / sum of the squares of their weights, the mean; 0: not told */
-} pelt_pose_figures;
+} pelt_pose_findings;
 
 /* What EigenSkin found, joint by joint. A name is that of a mover: joints that the examples always rotate together,
    "spine0+spine1", or a control. */
-typedef struct pelt_eigen_joint_figures {
+typedef struct pelt_eigen_joint_findings {
     const char *name;
     uint32_t examples, support; /* examples that move only it, points that they displace */
     uint32_t kept, rank;        /* eigendisplacements kept, and in total */
     const double *singular;     /* [rank] singular values, descending */
-} pelt_eigen_joint_figures;
+} pelt_eigen_joint_findings;
 
-typedef struct pelt_eigen_pair_figures {
+typedef struct pelt_eigen_pair_findings {
     const char *name, *above; /* two that move together; equal for one that no example moves alone */
     uint32_t support, kept;
-} pelt_eigen_pair_figures;
+} pelt_eigen_pair_findings;
 
-typedef struct pelt_eigen_field_figures {
+typedef struct pelt_eigen_field_findings {
     double threshold; /* of supports, a fraction of the largest displacement */
     double width;     /* r0 of exp(-r / r0), in radians */
     uint32_t joint_count;
-    const pelt_eigen_joint_figures *joints;
+    const pelt_eigen_joint_findings *joints;
     uint32_t pair_count;
-    const pelt_eigen_pair_figures *pairs;
-} pelt_eigen_field_figures;
+    const pelt_eigen_pair_findings *pairs;
+} pelt_eigen_field_findings;
 
 /* What the paper's graphics card had: 4-tuples of floats per vertex, and constant registers. */
 enum { PELT_TUPLES_2002 = 16, PELT_CONSTANTS_2002 = 96 };
 
-typedef struct pelt_eigen_figures {
-    pelt_eigen_field_figures positions, normals; /* for plain normals joint_count is 0 */
+typedef struct pelt_eigen_findings {
+    pelt_eigen_field_findings positions, normals; /* for plain normals joint_count is 0 */
 
     /* With this threshold and width, the error of displacements in held-out examples, RMS over RMS: for those between
        others of their joint, at the ends of its range, and that move several joints; negative: there are none. */
     double missed_between, missed_beyond, missed_several;
 
     /* Memory as the paper counts it (section 2.5). */
-    uint32_t most_displacements, most_turns; /* per vertex: n_j |J_i|, for its position and its normal */
-    double mean_displacements, mean_turns;
+    uint32_t most_displacements, most_tilts; /* per vertex: n_j |J_i|, for its position and its normal */
+    double mean_displacements, mean_tilts;
     uint32_t tuples; /* per vertex, four floats each: position, normal, colour, bone weights, texture coordinates, and
                            the maximum displacements and turns */
     uint32_t constants; /* registers per frame: 4 for the projection, 3 per joint with skin, and one for every four
                            coordinates */
-} pelt_eigen_figures;
+} pelt_eigen_findings;
 
 /* What kernel found: the settings that cross-validation chose. */
-typedef struct pelt_kernel_figures {
+typedef struct pelt_kernel_findings {
     pelt_family family;
     const char *form;          /* of neighbourhood kernels, which the family "arc" chooses from; or NULL */
     double width, range, pair; /* of kernels */
@@ -737,14 +737,14 @@ typedef struct pelt_kernel_figures {
     uint32_t features, steps;  /* of each neighbourhood, and of learning them */
     double validation_error;   /* remaining fraction of the displacements in held-out examples */
     uint32_t joints, clusters;
-} pelt_kernel_figures;
+} pelt_kernel_findings;
 
 typedef struct pelt_fit_report {
     pelt_fit_options options;    /* as resolved: method, blend, corrective; the caller still owns its lists */
     int has_corrective;          /* 0: none was requested, or there was nothing to correct */
     double seconds, cpu_seconds; /* of the fit to all examples, without measuring */
     pelt_findings findings;      /* notes and warnings for people */
-    pelt_blend_figures blend_fit;
+    pelt_blend_findings blend_fit;
 
     /* The corrective; zero if there is none, or nothing to correct. */
     pelt_condition condition;
@@ -752,9 +752,9 @@ typedef struct pelt_fit_report {
     uint32_t damped_points; /* points of these pairs */
     double bound;           /* no pose displaces a vertex farther than this */
     double storage_error;   /* largest error of 16-bit storage at the examples; 0 if not used */
-    pelt_pose_figures poses;
-    const pelt_eigen_figures *eigen;   /* NULL: another method */
-    const pelt_kernel_figures *kernel; /* NULL: another method */
+    pelt_pose_findings poses;
+    const pelt_eigen_findings *eigen;   /* NULL: another method */
+    const pelt_kernel_findings *kernel; /* NULL: another method */
 
     pelt_examples kept, held; /* examples seen by the second fit, and held out; empty if nothing was held out */
     pelt_measure *train;      /* error of the skin on the examples it was fitted to */

@@ -14,9 +14,9 @@
 struct Numbers {
     block_count: u32, character_count: u32, pose_stride: u32, distance_stride: u32,
     heads: u32, joints: u32, weights: u32, rest: u32,
-    rest_normals: u32, row_sources: u32, rows: u32, turn_sources: u32,
+    rest_normals: u32, row_sources: u32, rows: u32, tilt_sources: u32,
     turns: u32, axes: u32, axis_weights: u32, steps: u32,
-    row_factors: u32, turn_factors: u32, normal_matrices: u32, factor_scales: u32,
+    row_factors: u32, tilt_factors: u32, normal_matrices: u32, factor_scales: u32,
 }
 
 @group(0) @binding(0) var<uniform> places: Numbers;
@@ -136,8 +136,8 @@ fn deform(pose: u32, block: u32, lane: u32) -> Moved {
         rest.point = add_rows(FORM, rest.point, pose, head.y, next.y, places.row_sources, places.rows + lane,
                               places.row_factors);
         if (NORMALS) {
-            rest.normal = add_rows(TURNS, rest.normal, pose, head.z, next.z, places.turn_sources, places.turns + lane,
-                                   places.turn_factors);
+            rest.normal = add_rows(TURNS, rest.normal, pose, head.z, next.z, places.tilt_sources, places.turns + lane,
+                                   places.tilt_factors);
         }
     }
     var out = Moved(vec3f(0.0), vec3f(0.0));

@@ -1,4 +1,4 @@
-/* test_near.c: kernels of joints with their neighbours: the formulas against integrals and rotation matrices, every
+/* test_neighbors.c: kernels of joints with their neighbours: the formulas against integrals and rotation matrices, every
    instruction set against these, the choice by cross-validation, the bound, and damaged skin files. */
 
 #include "fit/corrective/kernel.h"
@@ -21,9 +21,9 @@ static void the_arc_cosine_kernel_is_that_of_infinitely_many_relus(void **state)
             sum += fmax(cos(a), 0) * fmax(cos(a - t), 0) / PARTS;
         }
         double size = sqrt(xx * yy);
-        assert_near(pelt_near_value(PELT_NEAR_ARC, xx, size * cos(t), yy), 4 * size * sum, 1e-7);
+        assert_near(pelt_neighbor_value(PELT_NEAR_ARC, xx, size * cos(t), yy), 4 * size * sum, 1e-7);
     }
-    assert_true(pelt_near_value(PELT_NEAR_ARC, 0, 0, 2) == 0 && pelt_near_value(PELT_NEAR_ARC, 2, 0, 0) == 0);
+    assert_true(pelt_neighbor_value(PELT_NEAR_ARC, 0, 0, 2) == 0 && pelt_neighbor_value(PELT_NEAR_ARC, 2, 0, 0) == 0);
 }
 
 /* x of a joint in a pose, by matrices: (R - I) / sqrt 2. */
@@ -37,7 +37,7 @@ static void numbers_of(const pelt_transform *rest, const pelt_transform *local, 
 }
 
 /* K of vectors: the arc-cosine kernel by the angle, the others by differences of vectors. */
-static double kernel_of(pelt_near_form form, size_t n, const double *x, const double *y) {
+static double kernel_of(pelt_neighbor_form form, size_t n, const double *x, const double *y) {
     double xx = 0, xy = 0, yy = 0, gaps[3] = {0}, e[3];
     for (size_t i = 0; i < n; i++) {
         xx += x[i] * x[i], xy += x[i] * y[i], yy += y[i] * y[i];
@@ -98,7 +98,7 @@ static void tables_hold_the_formula_of_neighbourhoods(void **state) {
     float *tables = PELT_NEW(arena, n * n * near.count, float);
     assert_true(near.count > 2);
     for (int form = 0; form < PELT_NEAR_FORM_COUNT; form++) {
-        pelt_kernel_settings s = {.width = form ? 1.7 : 1, .pair = 0.6, .lambda = 1, .form = (pelt_near_form)form};
+        pelt_kernel_settings s = {.width = form ? 1.7 : 1, .pair = 0.6, .lambda = 1, .form = (pelt_neighbor_form)form};
         pelt_kernel_tables(arena, &p.poses, &near, &s, 1, tables);
         for (uint32_t g = 0; g < near.count; g++) {
             bool first = g == 0, last = g + 1 == near.count;
@@ -132,12 +132,12 @@ static void tables_hold_the_formula_of_neighbourhoods(void **state) {
 /* -- The run time -------------------------------------------------------------------------------------------------- */
 
 /* Kernel joint g with the next one and a control. */
-static maker_runner open_runner(pelt_near_form form) {
+static maker_runner open_runner(pelt_neighbor_form form) {
     uint64_t seed = 5;
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
     pelt_arena *arena = bundle->arena;
     pelt_kernel *kernel = maker_kernel(arena, &seed, JOINTS, CENTERS, 4, 3);
-    pelt_near *near = PELT_NEW(arena, 1, pelt_near);
+    pelt_neighbors *near = PELT_NEW(arena, 1, pelt_neighbors);
     uint32_t *first = PELT_NEW(arena, (size_t)kernel->joint_count + 1, uint32_t);
     uint32_t *list = PELT_NEW(arena, 3 * (size_t)kernel->joint_count, uint32_t);
     float(*ranges)[2] = pelt_alloc(arena, kernel->joint_count, sizeof *ranges);
@@ -151,7 +151,7 @@ static maker_runner open_runner(pelt_near_form form) {
         ranges[JOINTS + c][0] = maker_controls[c].least - maker_controls[c].rest;
         ranges[JOINTS + c][1] = maker_controls[c].most - maker_controls[c].rest;
     }
-    *near = (pelt_near){form, 0.7f, first, list, (const float(*)[2])ranges};
+    *near = (pelt_neighbors){form, 0.7f, first, list, (const float(*)[2])ranges};
     kernel->near = near;
     pelt_corrective *corrective = PELT_NEW(arena, 1, pelt_corrective);
     corrective->kernel = kernel;
@@ -218,7 +218,7 @@ static void definition(const maker_runner *r, const pelt_transform *locals, cons
 static void every_instruction_set_gives_the_coefficients_of_the_definition(void **state) {
     (void)state;
     for (int form = 0; form < PELT_NEAR_FORM_COUNT; form++) {
-        maker_runner r = open_runner((pelt_near_form)form);
+        maker_runner r = open_runner((pelt_neighbor_form)form);
         uint64_t seed = 9;
         double *a = calloc(r.count, sizeof *a), *again = calloc(r.count, sizeof *again), most = 0;
         pelt_transform locals[JOINTS];
@@ -275,8 +275,8 @@ static void every_field_of_neighbourhoods_has_its_range(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         maker_runner r = open_runner(PELT_NEAR_ARC);
-        char *bytes = (char *)pelt_skin_near(&r.skin);
-        const pelt_file_near *head = (const void *)bytes;
+        char *bytes = (char *)pelt_skin_neighbors(&r.skin);
+        const pelt_file_neighbors *head = (const void *)bytes;
         const uint64_t at[] = {0, head->first, head->list};
         memcpy(bytes + at[cases[i].where] + cases[i].offset, &cases[i].value, 4);
         pelt_skin skin;

@@ -1,4 +1,4 @@
-/* pairs.c: weights of any sign as weights from 0 to 1.
+/* extrapolate.c: weights of any sign as weights from 0 to 1.
 
    A vertex follows the joints p with weights a_p > 0 and the joints q with weights -b_q < 0, which sum to 1. Nodes that
    extrapolate from q beyond p, by a reach s,
@@ -14,11 +14,11 @@
    The reach is a power of 4, so that vertices share nodes, and as small as possible, since it magnifies the
    interpolation errors of players between frames. */
 
-#include "plain/pairs.h"
+#include "plain/extrapolate.h"
 #include <math.h>
 
 typedef struct pairing {
-    pelt_pair *list;
+    pelt_extrapolated *list;
     uint32_t count, joint_count;
     uint32_t *first, *next; /* chains of pairs by their joint ahead: [joint], [pair] 1 + a pair's index, 0: end */
     pelt_influences *out;
@@ -35,7 +35,7 @@ static uint32_t known_pair(const pairing *x, uint32_t ahead, uint32_t behind, do
 static uint32_t find_pair(pairing *x, uint32_t ahead, uint32_t behind, double reach) {
     uint32_t known = known_pair(x, ahead, behind, reach);
     if (known != UINT32_MAX) return known;
-    x->list[x->count] = (pelt_pair){ahead, behind, reach};
+    x->list[x->count] = (pelt_extrapolated){ahead, behind, reach};
     x->next[x->count] = x->first[ahead];
     x->first[ahead] = ++x->count;
     return x->count - 1;
@@ -87,17 +87,17 @@ static void convert_vertex(pairing *x, const pelt_influences *in, uint32_t v, do
     x->out->first[v + 1] = x->entry_count;
 }
 
-pelt_result pelt_pairs_of(pelt_arena *arena, const pelt_influences *in, uint32_t vertex_count, uint32_t joint_count,
-                          pelt_pairs *out, pelt_error *error) {
+pelt_result pelt_extrapolate_weights(pelt_arena *arena, const pelt_influences *in, uint32_t vertex_count,
+                                     uint32_t joint_count, pelt_extrapolation *out, pelt_error *error) {
     uint32_t entries = in->first[vertex_count];
     double debt = 0;
-    *out = (pelt_pairs){.influences = *in};
+    *out = (pelt_extrapolation){.influences = *in};
     for (uint32_t v = 0; v < vertex_count; v++) debt = fmax(debt, debt_of(in, v));
     if (!(debt > 0)) return PELT_OK;
     out->influences = (pelt_influences){.first = PELT_NEW(arena, (size_t)vertex_count + 1, uint32_t),
                                         .joints = PELT_NEW(arena, entries, uint32_t),
                                         .weights = PELT_NEW(arena, entries, float)};
-    pairing x = {.list = PELT_NEW(arena, entries, pelt_pair),
+    pairing x = {.list = PELT_NEW(arena, entries, pelt_extrapolated),
                  .joint_count = joint_count,
                  .first = PELT_NEW(arena, joint_count, uint32_t),
                  .next = PELT_NEW(arena, entries, uint32_t),

@@ -1,8 +1,8 @@
-/* figures.h: what the fit of any corrective reports: its condition number, how often the blend was too singular to
+/* findings.h: what the fit of any corrective reports: its condition number, how often the blend was too singular to
    invert, the largest possible displacement of a vertex, the error of storing it (pelt_fit_report). */
 
-#ifndef PELT_FIGURES_H
-#define PELT_FIGURES_H
+#ifndef PELT_FINDINGS_H
+#define PELT_FINDINGS_H
 
 #include "rig/rig.h"
 

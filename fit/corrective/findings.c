@@ -1,5 +1,5 @@
-/* figures.c: what the fit of a corrective says about itself, put into words (figures.h). */
-#include "fit/corrective/figures.h"
+/* findings.c: what the fit of a corrective says about itself, put into words (findings.h). */
+#include "fit/corrective/findings.h"
 #include "fit/fitting.h"
 #include <math.h>
 #include <stdlib.h>

@@ -50,12 +50,12 @@ pelt_kernel_inputs pelt_kernel_look_around(pelt_arena *arena, const pelt_poses *
 
 /* -- Tables -------------------------------------------------------------------------------------------------------- */
 
-double pelt_near_gain(const pelt_kernel_settings *settings) {
+double pelt_neighbor_gain(const pelt_kernel_settings *settings) {
     return settings->width * settings->width / (1 + settings->pair);
 }
 
-double pelt_near_scale(const pelt_poses *poses, const pelt_kernel_inputs *inputs, const pelt_kernel_settings *settings,
-                       uint32_t g) {
+double pelt_neighbor_scale(const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                           const pelt_kernel_settings *settings, uint32_t g) {
     double unit = pelt_kernel_control(inputs, g) ? poses->control_list[inputs->joints[g]].scale : 1;
     return unit * unit / (settings->width * settings->width);
 }
@@ -79,30 +79,30 @@ static void place_numbers(const pelt_poses *poses, const pelt_kernel_inputs *inp
 }
 
 /* Adds `gain` K to a table, for x [example][size]. */
-static void add_kernels(pelt_arena *scratch, pelt_near_form form, double gain, size_t n, size_t size, const double *x,
-                        float *table) {
+static void add_kernels(pelt_arena *scratch, pelt_neighbor_form form, double gain, size_t n, size_t size,
+                        const double *x, float *table) {
     double *products = PELT_NEW(scratch, n * n, double);
     pelt_gemm(false, true, n, n, size, 1, x, x, 0, products);
     for (size_t a = 0; a < n; a++)
         for (size_t b = 0; b <= a; b++) {
             double xx = products[a * n + a], yy = products[b * n + b];
             if (!(xx > 0) || !(yy > 0)) continue;
-            float k = (float)(gain * pelt_near_value(form, xx, products[a * n + b], yy));
+            float k = (float)(gain * pelt_neighbor_value(form, xx, products[a * n + b], yy));
             table[a * n + b] += k;
             if (b < a) table[b * n + a] += k;
         }
 }
 
-void pelt_near_table(pelt_arena *scratch, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
-                     const pelt_kernel_settings *settings, uint32_t g, float *table) {
+void pelt_neighbor_table(pelt_arena *scratch, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                         const pelt_kernel_settings *settings, uint32_t g, float *table) {
     size_t n = poses->count, size = 9 * (size_t)(inputs->near_first[g + 1] - inputs->near_first[g]), place = 0;
     double *x = PELT_NEW(scratch, n * size, double), *own = PELT_NEW(scratch, 9 * n, double),
-           gain = pelt_near_gain(settings);
+           gain = pelt_neighbor_gain(settings);
     memset(table, 0, n * n * sizeof *table);
     for (uint32_t i = inputs->near_first[g]; i < inputs->near_first[g + 1]; i++, place += 9) {
         uint32_t joint = inputs->near[i];
         memset(own, 0, 9 * n * sizeof *own);
-        place_numbers(poses, inputs, pelt_near_scale(poses, inputs, settings, joint), joint, own);
+        place_numbers(poses, inputs, pelt_neighbor_scale(poses, inputs, settings, joint), joint, own);
         for (size_t e = 0; e < n; e++) memcpy(x + e * size + place, own + 9 * e, 9 * sizeof *x);
         if (joint == g) add_kernels(scratch, settings->form, gain * settings->pair, n, 9, own, table);
     }
@@ -111,12 +111,12 @@ void pelt_near_table(pelt_arena *scratch, const pelt_poses *poses, const pelt_ke
 
 /* -- The choice ---------------------------------------------------------------------------------------------------- */
 
-double pelt_near_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                          const pelt_kernel_inputs *near, uint32_t threads, pelt_kernel_settings *settings) {
+double pelt_neighbor_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
+                              const pelt_kernel_inputs *near, uint32_t threads, pelt_kernel_settings *settings) {
     double least = INFINITY;
     for (int form = 0; form < PELT_NEAR_FORM_COUNT; form++) {
         pelt_kernel_settings trial = STARTS[form];
-        trial.form = (pelt_near_form)form, trial.goal = HOPELESS * least;
+        trial.form = (pelt_neighbor_form)form, trial.goal = HOPELESS * least;
         double left = pelt_kernel_validate(arena, poses, u, near, threads, &trial);
         if (left < least) least = left, *settings = trial;
     }
