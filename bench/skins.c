@@ -240,7 +240,7 @@ static double time_round(workload *work, const run *r, uint32_t vertices, uint32
 
 pelt_result bench_check_turns(uint32_t rounds, pelt_error *error) {
     if (rounds >= 3 && rounds <= BENCH_MOST_ROUNDS) return PELT_OK;
-    return pelt_fail_option(error, "rounds", "expected 3 to %d, not %u", BENCH_MOST_ROUNDS, rounds);
+    return pelt_fail_option(error, "turns", "expected 3 to %d, not %u", BENCH_MOST_ROUNDS, rounds);
 }
 
 /* Contestants alternate. Multithreaded ones run after the others, since idle threads disturb. */

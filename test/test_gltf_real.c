@@ -351,7 +351,7 @@ static void what_gltf_cannot_hold_is_refused(void **state) {
     pelt_clip clip = {.name = "early", .frame_count = 2, .channel_count = 1, .times = times, .channels = &channel};
     content.clips = &(const pelt_clip *){&clip}, content.clip_count = 1;
     assert_int_equal(pelt_gltf_write(path, &content, &error), PELT_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "clip early begins at -1 s"));
+    assert_non_null(strstr(error.text, "clip early starts at -1 s"));
     content.clip_count = 0;
     c->skeleton.joint_count = 65537;
     assert_int_equal(pelt_gltf_write(path, &content, &error), PELT_ERROR_ARGUMENT);

@@ -89,7 +89,7 @@ static void read_option(const char *text, pelt_fit_options *o, split *s) {
 }
 
 static void print(const pelt_skin *skin, size_t bytes, const pelt_fit_report *r, const pelt_measure *m) {
-    const pelt_kernel_figures *kernel = r->kernel;
+    const pelt_kernel_findings *kernel = r->kernel;
     double n = m->frame_count;
     char jump[32] = "-";
     if (isfinite(m->jump)) snprintf(jump, sizeof jump, "%.4f", m->jump);

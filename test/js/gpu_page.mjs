@@ -38,7 +38,7 @@ function fewForms() {
   const kinds = new Map();
   for (const form of forms) {
     const skin = pelt.open(form.file);
-    const kind = skin.withPacked(({ form: kind, turns, phi, parts }) => `${kind} ${turns} ${phi} ${parts}`);
+    const kind = skin.withPacked(({ form: kind, tilts, phi, parts }) => `${kind} ${tilts} ${phi} ${parts}`);
     kinds.set(form.name.includes("scaled") ? `${kind} scaled` : kind, form);
     skin.free();
   }

@@ -50,7 +50,7 @@ typedef struct opened_skin {
     uint32_t *slot_vertices; /* [16 block_count] */
     /* For graphics hardware; words is NULL until pelt_wasm_skin_pack. */
     uint32_t *words;
-    uint32_t word_count, form, phi, parts, turns, own_vec4s;
+    uint32_t word_count, form, phi, parts, tilts, own_vec4s;
     const pelt_gpu_numbers *numbers;
     /* Private to C from here on. */
     void *bytes;
@@ -99,7 +99,7 @@ EXPORT(skin_pack) int pelt_wasm_skin_pack(opened_skin *s) {
     if (s->words) return 1;
     if (!pelt_gpu_pack(&s->skin, &s->packed)) return 0;
     s->words = s->packed.words, s->word_count = (uint32_t)s->packed.word_count;
-    s->form = s->packed.form, s->phi = s->packed.phi, s->parts = s->packed.parts, s->turns = s->packed.turns;
+    s->form = s->packed.form, s->phi = s->packed.phi, s->parts = s->packed.parts, s->tilts = s->packed.tilts;
     s->own_vec4s = s->packed.own_vec4s, s->numbers = &s->packed.numbers;
     return 1;
 }
@@ -279,7 +279,7 @@ EXPORT(layout) const known *pelt_wasm_layout(void) {
         SKIN(joints), SKIN(names), SKIN(vertex_slots), SKIN(block_first), SKIN(entry_joints), SKIN(entry_weights),
         SKIN(rest_positions), SKIN(rest_normals), SKIN(rest_tangents), SKIN(driven), SKIN(controls), SKIN(about),
         SKIN(about_size), SKIN(mesh_hash), SKIN(has_corrective), SKIN(coefficient_count), SKIN(words), SKIN(word_count),
-        SKIN(form), SKIN(phi), SKIN(parts), SKIN(turns), SKIN(own_vec4s), SKIN(numbers),
+        SKIN(form), SKIN(phi), SKIN(parts), SKIN(tilts), SKIN(own_vec4s), SKIN(numbers),
         POSE(locals), POSE(controls), POSE(coefficients), POSE(matrices), POSE(positions), POSE(normals), POSE(tangents),
         POSE(box), POSE(packed),
         KEYS(result), KEYS(point_count), KEYS(component_count), KEYS(key_count), KEYS(basis_count), KEYS(region_count),

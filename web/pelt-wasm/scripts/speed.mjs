@@ -8,16 +8,16 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { loadPelt } from "../dist/index.js";
 
-const TURNS = 41, TURN_MS = 20;
+const ROUNDS = 41, ROUND_MS = 20;
 const pelt = await loadPelt();
 
 // In CPU time of the process: other programs may be running.
 function best(call) {
   let least = Infinity;
-  for (let turn = 0; turn < TURNS; turn++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const start = performance.now(), used = process.cpuUsage();
     let count = 0;
-    for (; performance.now() - start < TURN_MS; count++) call();
+    for (; performance.now() - start < ROUND_MS; count++) call();
     const { user, system } = process.cpuUsage(used);
     least = Math.min(least, (user + system) / count);
   }

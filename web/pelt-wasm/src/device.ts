@@ -25,12 +25,12 @@ export type WebGPUBuffer = Global<"GPUBuffer">;
 /** What a shader needs to know about a skin, besides its words. */
 export interface ShaderShape {
   form: number;
-  turns: number;
+  tilts: number;
   phi: number;
   parts: number;
 }
 
-export const shapeOf = ({ form, turns, phi, parts }: PackedSkin): ShaderShape => ({ form, turns, phi, parts });
+export const shapeOf = ({ form, tilts, phi, parts }: PackedSkin): ShaderShape => ({ form, tilts, phi, parts });
 
 export function refuse(what: string, wanted: number, limit: string, has: number, of = "this context"): never {
   throw new PeltError(`${what} needs ${wanted}, but ${limit} of ${of} is ${has}`, RESULTS.PELT_ERROR_DEVICE);

@@ -59,7 +59,7 @@ export interface PackedSkin {
   form: number;
   phi: number;
   parts: number;
-  turns: number;
+  tilts: number;
   ownVec4s: number;
   /** Vec4s of a pose */
   poseStride: number;
@@ -219,7 +219,7 @@ export class Skin {
       const w = memory.read(SKIN, address);
       const numbers = memory.wordsAt(w.numbers, WORDS.numbers).slice();
       return use({
-        words: memory.wordsAt(w.words, w.wordCount), numbers, form: w.form, phi: w.phi, parts: w.parts, turns: w.turns,
+        words: memory.wordsAt(w.words, w.wordCount), numbers, form: w.form, phi: w.phi, parts: w.parts, tilts: w.tilts,
         ownVec4s: w.ownVec4s, poseStride: numbers[NUMBERS.pose_stride]!,
       });
     } finally {

@@ -6,7 +6,7 @@
 // Unlike there the output is in the order of the file. These constants are prepended, as numbers or booleans:
 //
 //     FORM       D: 0 none, 1 rows of floats, 2 rows in 16 bits, 3 weighted in floats, 4 weighted in 16 bits
-//     TURNS      N: 0 none, 1 in floats, 2 in 16 bits (forms 3 and 4: like the rows)
+//     TILTS      N: 0 none, 1 in floats, 2 in 16 bits (forms 3 and 4: like the rows)
 //     NORMALS    with normals;  SCALED  joints may scale, normals have separate matrices
 //     PHI        forms 3 and 4: 0 exponential, 1 Gaussian, 2 mixed;  PARTS  3, or 4 with a norm
 //     THREADS    per work group
@@ -15,7 +15,7 @@ struct Numbers {
     block_count: u32, character_count: u32, pose_stride: u32, distance_stride: u32,
     heads: u32, joints: u32, weights: u32, rest: u32,
     rest_normals: u32, row_sources: u32, rows: u32, tilt_sources: u32,
-    turns: u32, axes: u32, axis_weights: u32, steps: u32,
+    tilts: u32, axes: u32, axis_weights: u32, steps: u32,
     row_factors: u32, tilt_factors: u32, normal_matrices: u32, factor_scales: u32,
 }
 
@@ -90,7 +90,7 @@ fn guard_of(s: f32) -> f32 { return min(max(s, 0.0), 0.25) * 4.0 / max(s, 0.25);
 
 fn add_weighted(start: Moved, pose: u32, block: u32, lane: u32, head: vec4u, next: vec4u) -> Moved {
     var sum = vec4f(0.0);
-    var turn = vec3f(0.0);
+    var tilt = vec3f(0.0);
     let four = select(32u, 64u, FORM == 3u); // words of four centres, for each part
     for (var g = head.y; g < next.y; g++) {
         let centers = four_words(places.row_sources + 4u * g);
@@ -107,16 +107,16 @@ fn add_weighted(start: Moved, pose: u32, block: u32, lane: u32, head: vec4u, nex
         sum.y += center_sum(p, rows + 16u, 16u * PARTS);
         sum.z += center_sum(p, rows + 32u, 16u * PARTS);
         if (PARTS == 4u) { sum.w += center_sum(p, rows + 48u, 16u * PARTS); }
-        if (NORMALS && TURNS > 0u) {
-            let turns = places.turns + g * four * 3u + lane;
-            turn += vec3f(center_sum(p, turns, 48u), center_sum(p, turns + 16u, 48u), center_sum(p, turns + 32u, 48u));
+        if (NORMALS && TILTS > 0u) {
+            let tilts = places.tilts + g * four * 3u + lane;
+            tilt += vec3f(center_sum(p, tilts, 48u), center_sum(p, tilts + 16u, 48u), center_sum(p, tilts + 32u, 48u));
         }
     }
     var steps = vec4f(1.0);
     if (FORM == 4u) { steps = bitcast<vec4f>(four_words(places.steps + 4u * block)); }
     var guard = 1.0;
     if (PARTS == 4u) { guard = guard_of(sum.w * steps.y); }
-    return Moved(start.point + sum.xyz * (guard * steps.x), start.normal + turn * (guard * steps.z));
+    return Moved(start.point + sum.xyz * (guard * steps.x), start.normal + tilt * (guard * steps.z));
 }
 
 // -- The blend --------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ fn deform(pose: u32, block: u32, lane: u32) -> Moved {
         rest.point = add_rows(FORM, rest.point, pose, head.y, next.y, places.row_sources, places.rows + lane,
                               places.row_factors);
         if (NORMALS) {
-            rest.normal = add_rows(TURNS, rest.normal, pose, head.z, next.z, places.tilt_sources, places.turns + lane,
+            rest.normal = add_rows(TILTS, rest.normal, pose, head.z, next.z, places.tilt_sources, places.tilts + lane,
                                    places.tilt_factors);
         }
     }

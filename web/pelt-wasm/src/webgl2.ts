@@ -18,7 +18,7 @@ export const TEXTURE_WIDTH = 2048; // texels; the shader relies on it
  */
 export function vertexChunk(shape: ShaderShape, numbers: Uint32Array, normals: boolean, scaled: boolean): string {
   const defines: Record<string, number | string> = {
-    PELT_VERTEX: "", PELT_CONSTANTS: "", PELT_FORM: shape.form, PELT_TILTS: shape.turns, PELT_NORMALS: Number(normals),
+    PELT_VERTEX: "", PELT_CONSTANTS: "", PELT_FORM: shape.form, PELT_TILTS: shape.tilts, PELT_NORMALS: Number(normals),
     PELT_SCALED: Number(scaled), PELT_PHI: shape.phi, PELT_PARTS: shape.parts,
   };
   Object.entries(NUMBERS).forEach(([name, at]) => (defines[`pelt_${name}`] = `${numbers[at]}u`));

@@ -28,7 +28,7 @@ async function ownDevice(): Promise<GPUDevice> {
 
 // The same for skins of the same kind, so that devices compile once.
 function constants(shape: ShaderShape, normals: boolean, scaled: boolean): string {
-  const numbers = { FORM: shape.form, TURNS: shape.turns, PHI: shape.phi, PARTS: shape.parts, THREADS };
+  const numbers = { FORM: shape.form, TILTS: shape.tilts, PHI: shape.phi, PARTS: shape.parts, THREADS };
   const lines = Object.entries(numbers).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`);
   return `${lines.join("")}const NORMALS: bool = ${normals};\nconst SCALED: bool = ${scaled};\n`;
 }
