@@ -186,7 +186,7 @@ static pelt_result set_option(pelt_fit_options *options, const option *o, const 
         result = read_number(o->name, text, o->low < 0 ? 0 : o->low, o->high, o->kind != NUMBER, &number, error);
     }
     if (o->kind == NUMBER && number == 0 && o->low < 0) number = -1; /* 0 would be the default */
-    uint32_t count = (uint32_t)number;
+    uint32_t count = number > 0 ? (uint32_t)number : 0;
     if (!result)
         memcpy(at, o->kind == NUMBER ? (void *)&number : (void *)&count,
                o->kind == NUMBER ? sizeof number : sizeof count);

@@ -87,7 +87,7 @@ static const char *text_of(const json_t *object, const char *key) {
 static void check_joint(const json_t *joint, const char *name, int32_t parent, const pelt_transform *rest,
                         const double *bind) {
     assert_string_equal(text_of(joint, "name"), name);
-    assert_int_equal(value_of(joint, "parent"), parent);
+    assert_int_equal((int)value_of(joint, "parent"), parent);
     const json_t *shown = json_object_get(joint, "rest");
     for (size_t i = 0; i < 4; i++)
         assert_near(number_in(json_object_get(shown, "rotation"), i), rest->rotation[i], 1e-6);

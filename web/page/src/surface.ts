@@ -15,7 +15,7 @@ export const PAINT = 4;
 
 // The heat map of the reports, evenly spaced. Beyond the scale is a colour that it does not have.
 export const HEAT_STOPS = heat.match(/0x[0-9a-f]{6}/g)!.map((hex) => `#${hex.slice(2)}`);
-export const HEAT_BEYOND = '#63d5f5';
+export const HEAT_BEYOND = '#ffffff';
 
 const rgb = (hex: string) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
 
