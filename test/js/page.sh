@@ -3,13 +3,14 @@
 skip() { echo "skipped: $1"; exit 77; }
 
 HERE=$(dirname "$0")
+PELT=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 command -v node >/dev/null || skip "node is not here"
 test -d "$HERE/node_modules/playwright-core" || skip "run 'npm ci' in test/js first"
 test -x "${CHROMIUM:-/usr/bin/chromium}" || skip "there is no ${CHROMIUM:-/usr/bin/chromium}"
 FOLDER=$(mktemp -d)
 trap 'rm -rf "$FOLDER"' EXIT
 # A pelt without its page, or with a placeholder, cannot be tested.
-"$1" sample box -o "$FOLDER/box" --quiet || exit 1
-"$1" view "$FOLDER/box/box.glb" --export "$FOLDER/site" --quiet 2>/dev/null && test -d "$FOLDER/site/assets" || skip "this pelt was built without its page"
+"$PELT" sample box -o "$FOLDER/box" --quiet || exit 1
+"$PELT" view "$FOLDER/box/box.glb" --export "$FOLDER/site" --quiet 2>/dev/null && test -d "$FOLDER/site/assets" || skip "this pelt was built without its page"
 mkdir "$FOLDER/files"
-node --no-warnings "$HERE/page.mjs" "$1" "$FOLDER/files"
+node --no-warnings "$HERE/page.mjs" "$PELT" "$FOLDER/files"
