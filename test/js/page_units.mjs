@@ -185,7 +185,7 @@ test("frames are played at the clip's rate, and wait for what is on its way", as
   globalThis.requestAnimationFrame = (call) => waiting.push(call);
   const now = performance.now;
   let time = 1000;
-  performance.now = () => time;
+  Object.defineProperty(performance, "now", { value: () => time, configurable: true }); // read-only in some versions of node
   const pass = (milliseconds) => {
     time += milliseconds;
     waiting.splice(0).forEach((call) => call(time));
@@ -203,5 +203,5 @@ test("frames are played at the clip's rate, and wait for what is on its way", as
   assert.deepEqual([pass(1), pass(190), pass(10)], [0, 0, 1]);
   store.set({ playing: false });
   assert.deepEqual([pass(1000), waiting.length], [1, 0]);
-  performance.now = now;
+  Object.defineProperty(performance, "now", { value: now, configurable: true });
 });
