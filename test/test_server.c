@@ -506,12 +506,15 @@ static void a_dropped_bundle_becomes_a_character(void **state) {
               skin = read_whole(arena, "eigen.pelt");
     (void)state;
     /* Names that lead elsewhere. */
-    static const char *const names[] = {"..%2fbox.glb", "%2ftmp%2fbox.glb", "..", ".hidden", "",
-                                        "a%5cb.glb",    "a%0ab.glb"};
+    char longest[202] = "";
+    memset(longest, 'n', 201);
+    const char *const names[] = {"..%2fbox.glb", "%2ftmp%2fbox.glb", "..",        ".hidden",   "",
+                                 "a%5cb.glb",    "a%0ab.glb",        "a%1fb.glb", "a%7fb.glb", longest};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int status = send_file(names[i], "", mesh.bytes, mesh.size);
         if (status != 400) fail_msg("%s: %d", names[i], status);
     }
+    assert_int_equal(send_file(longest + 1, "", "x", 1), 200);
     assert_int_equal(send_file("two%20words.txt", "", "x", 1), 200);
     assert_int_equal(send_file("dropped.glb", "", mesh.bytes, mesh.size), 200); /* sent again below: one character */
     assert_int_equal(send_file("dropped.train.pc2", "", cache.bytes, cache.size), 200);
