@@ -34,6 +34,7 @@ static jmp_buf test_end; /* where a test goes that ends early, with its outcome 
 #define assert_int_equal(a, b) test_claim((long long)(a) == (long long)(b), #a " == " #b)
 #define assert_int_not_equal(a, b) test_claim((long long)(a) != (long long)(b), #a " != " #b)
 #define assert_float_equal(a, b, tolerance) test_claim(fabs((double)(a) - (double)(b)) <= (tolerance), #a " == " #b)
+#define assert_ptr_equal(a, b) test_claim((const void *)(a) == (const void *)(b), #a " == " #b)
 #define assert_memory_equal(a, b, size) test_claim(!memcmp(a, b, size), #a " has the bytes of " #b)
 #define assert_string_equal(a, b) test_claim(!strcmp(a, b), #a " is the text " #b)
 

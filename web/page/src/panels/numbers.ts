@@ -46,7 +46,7 @@ function factPairs(facts: Facts | null): Pair[] {
   if (!facts) return [['its fit', 'unknown', 'Made by an older pelt: fit again to see what it was trained on']];
   return [
     ['made by', facts.made_by], ['bundle', facts.bundle], ['method', facts.method], ['blend', facts.blend],
-    ['corrective', facts.corrective], ['trained on', facts.clips.join(', ')], ['examples', String(facts.examples)],
+    ['corrective', facts.corrective], ['trained on', facts.clips.join(', ') || 'no examples'], ['examples', String(facts.examples)],
     ...measurePairs('training', facts.train), ...measurePairs('held out', facts.holdout),
   ];
 }
