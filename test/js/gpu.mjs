@@ -20,6 +20,9 @@ test("WebGPU gives every form's positions and normals", async () => {
   assert.ok(await call("hasWebGPU"), "chromium has no WebGPU");
   assert.deepEqual(await call("webgpu"), []);
 });
+test("and leaves it also where nothing is as usual", async () => assert.deepEqual(await call("unusual"), []));
+test("players delete what they make", async () => assert.deepEqual(await call("leaks"), []));
+test("WebGPU takes two dimensions where one is too short", async () => assert.deepEqual(await call("wide"), []));
 test("WebGPU skins a crowd at once", async () => assert.deepEqual(await call("crowd"), []));
 test("a ShaderMaterial of three.js has the vertices", async () => assert.deepEqual(await call("three"), []));
 test("three's own materials draw what pose.deform gives", async () => {
@@ -38,6 +41,14 @@ test("what a device cannot do is refused by the limit's name and number", async 
   assert.match(said.maxStorageBuffersPerShaderStage, /needs 5, but maxStorageBuffersPerShaderStage of this device is 4$/);
   assert.match(said.foreign, /PeltError: this pose belongs to another skin/);
   assert.match(said.small, /RangeError: arrays of 9003 numbers are needed/);
+  assert.match(said.threeForeign, /PeltError: this pose belongs to another skin/);
+  assert.match(said.threeRoom, /RangeError: character 1 is requested, but there is room for 1/);
+  assert.match(said.threeNegative, /RangeError: character -1 is requested/);
+  assert.match(said.gpuForeign, /PeltError: this pose belongs to another skin/);
+  assert.match(said.gpuRoom, /RangeError: 2 characters are requested, but there is room for 1/);
+  assert.match(said.noGpu, /there is no WebGPU here/);
+  assert.match(said.noAdapter, /WebGPU finds no graphics device here/);
+  assert.deepEqual([said.keys, said.disposed], [true, 2]);
   assert.match(said.lostContext, /PeltError: the WebGL context was lost/);
   assert.match(said.lostDevice, /PeltError: the WebGPU device was lost/);
 });

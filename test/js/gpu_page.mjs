@@ -65,7 +65,77 @@ globalThis.crowd = async () => {
   return wrong.filter(Boolean).concat(complaints.splice(0));
 };
 
-// The context's state is restored, so that other programs' drawing continues.
+// Everything that a player makes it deletes.
+globalThis.leaks = async () => {
+  const form = formOf("basis, scaled"), skin = pelt.open(form.file), gl = context, left = {}, wrapped = [];
+  for (const kind of ["Buffer", "Texture", "Program", "Shader", "VertexArray", "TransformFeedback"]) {
+    const [make, end] = [`create${kind}`, `delete${kind}`], alive = new Set();
+    gl[make] = (...words) => { const made = WebGL2RenderingContext.prototype[make].apply(gl, words); alive.add(made); return made; };
+    gl[end] = (one) => { alive.delete(one); WebGL2RenderingContext.prototype[end].call(gl, one); };
+    wrapped.push(make, end);
+    left[kind] = alive;
+  }
+  const player = createWebGL2(skin, gl), poses = form.poses.map((truth) => posed(skin, truth));
+  for (const pose of poses) player.deform(pose), player.deform(pose, { normals: false });
+  const wrong = player.buffers.positions && player.buffers.normals ? [] : ["there are no buffers"];
+  player.free();
+  for (const [kind, alive] of Object.entries(left)) if (alive.size) wrong.push(`${alive.size} of ${kind}`);
+  wrapped.forEach((name) => delete gl[name]);
+  const buffers = new Set();
+  device.createBuffer = (words) => {
+    const made = GPUDevice.prototype.createBuffer.call(device, words);
+    made.destroy = () => { buffers.delete(made); GPUBuffer.prototype.destroy.call(made); };
+    buffers.add(made);
+    return made;
+  };
+  const other = await createWebGPU(skin, device);
+  await other.deform(poses[0]);
+  other.free();
+  delete device.createBuffer;
+  if (buffers.size) wrong.push(`${buffers.size} buffers of WebGPU`);
+  await other.device.queue.onSubmittedWorkDone(); // the caller's device lives on
+  const own = await createWebGPU(skin);
+  own.free();
+  await own.device.lost;
+  skin.free();
+  return wrong.concat(complaints.splice(0));
+};
+
+// More workgroups than fit one dimension are in two.
+globalThis.wide = async () => {
+  const limits = Object.fromEntries(["maxStorageBufferBindingSize", "maxBufferSize", "maxStorageBuffersPerShaderStage"].map((name) => [name, device.limits[name]]));
+  Object.defineProperty(device, "limits", { value: { ...limits, maxComputeWorkgroupsPerDimension: 20 }, configurable: true });
+  const wrong = await compare((skin) => createWebGPU(skin, device), [formOf("blend")]);
+  delete device.limits;
+  return wrong;
+};
+
+// The context's state is restored, so that other programs' drawing continues; also where nothing of it is as usual.
+globalThis.unusual = () => {
+  const gl = context, skin = pelt.open(formOf("blend").file), pose = skin.createPose(), wrong = [], player = createWebGL2(skin, gl);
+  const program = gl.createProgram(), copied = gl.createBuffer(), samplers = [0, 1].map(() => gl.createSampler()), textures = [0, 1].map(() => gl.createTexture()), feedback = gl.createTransformFeedback();
+  [[gl.VERTEX_SHADER, "void main() { gl_Position = vec4(0); }"], [gl.FRAGMENT_SHADER, "void main() {}"]].forEach(([type, text]) => {
+    const shader = gl.createShader(type);
+    gl.shaderSource(shader, text), gl.compileShader(shader), gl.attachShader(program, shader);
+  });
+  gl.linkProgram(program), gl.useProgram(program);
+  gl.bindBuffer(gl.COPY_READ_BUFFER, copied), gl.bindTransformFeedback(gl.TRANSFORM_FEEDBACK, feedback), gl.enable(gl.RASTERIZER_DISCARD);
+  [0, 1].forEach((unit) => { gl.activeTexture(gl.TEXTURE0 + unit), gl.bindTexture(gl.TEXTURE_2D, textures[unit]), gl.bindSampler(unit, samplers[unit]); });
+  const store = { UNPACK_ALIGNMENT: 2, UNPACK_ROW_LENGTH: 7, UNPACK_SKIP_ROWS: 3, UNPACK_SKIP_PIXELS: 2, UNPACK_FLIP_Y_WEBGL: true, UNPACK_PREMULTIPLY_ALPHA_WEBGL: true };
+  for (const [name, value] of Object.entries(store)) gl.pixelStorei(gl[name], value);
+  const other = createWebGL2(skin, gl), form = formOf("blend"), truth = form.poses[0];
+  for (const one of [player, other]) wrong.push(difference(form, truth, one.deform(posed(skin, truth)), LIMIT));
+  const want = (name, value) => gl.getParameter(gl[name]) === value || wrong.push(name);
+  want("CURRENT_PROGRAM", program), want("COPY_READ_BUFFER_BINDING", copied), want("TRANSFORM_FEEDBACK_BINDING", feedback), want("ACTIVE_TEXTURE", gl.TEXTURE0 + 1);
+  for (const [name, value] of Object.entries(store)) want(name, value);
+  if (!gl.isEnabled(gl.RASTERIZER_DISCARD)) wrong.push("RASTERIZER_DISCARD");
+  [0, 1].forEach((unit) => { gl.activeTexture(gl.TEXTURE0 + unit), want("TEXTURE_BINDING_2D", textures[unit]), want("SAMPLER_BINDING", samplers[unit]), gl.bindTexture(gl.TEXTURE_2D, null), gl.bindSampler(unit, null); });
+  for (const name of Object.keys(store)) gl.pixelStorei(gl[name], name === "UNPACK_ALIGNMENT" ? 4 : 0);
+  gl.disable(gl.RASTERIZER_DISCARD), gl.bindTransformFeedback(gl.TRANSFORM_FEEDBACK, null), gl.bindBuffer(gl.COPY_READ_BUFFER, null), gl.useProgram(null), gl.activeTexture(gl.TEXTURE0);
+  pose.free(), player.free(), other.free(), skin.free();
+  return wrong.filter(Boolean);
+};
+
 globalThis.state = () => {
   const gl = context, skin = pelt.open(formOf("blend").file), pose = skin.createPose();
   const buffer = gl.createBuffer(), texture = gl.createTexture(), array = gl.createVertexArray();
@@ -120,6 +190,22 @@ globalThis.refusals = async () => {
   const other = pelt.open(formOf("blend").file), player = createWebGL2(skin, context);
   out.foreign = await sentence(() => player.deform(other.createPose()));
   out.small = await sentence(() => player.deform(pose, { into: { positions: new Float32Array(3), normals: null } }));
+  const drawn = createThree(THREE, skin), gpu = await createWebGPU(skin, device);
+  out.threeForeign = await sentence(() => drawn.upload(other.createPose()));
+  out.threeRoom = await sentence(() => drawn.upload(pose, 1));
+  out.threeNegative = await sentence(() => drawn.upload(pose, -1));
+  out.gpuForeign = await sentence(() => gpu.deform(other.createPose()));
+  out.gpuRoom = await sentence(() => gpu.run([pose, pose]));
+  out.keys = drawn.applyTo({}).customProgramCacheKey() !== createThree(THREE, skin).applyTo({}).customProgramCacheKey();
+  let disposed = 0;
+  Object.values(drawn.uniforms).forEach(({ value }) => value.addEventListener("dispose", () => disposed++));
+  drawn.free();
+  out.disposed = disposed;
+  Object.defineProperty(navigator, "gpu", { value: undefined, configurable: true });
+  out.noGpu = await sentence(() => createWebGPU(skin));
+  Object.defineProperty(navigator, "gpu", { value: { requestAdapter: async () => null }, configurable: true });
+  out.noAdapter = await sentence(() => createWebGPU(skin));
+  delete navigator.gpu;
   const lost = new OffscreenCanvas(4, 4).getContext("webgl2"), lostPlayer = createWebGL2(skin, lost);
   lost.getExtension("WEBGL_lose_context").loseContext();
   out.lostContext = await sentence(() => lostPlayer.deform(pose));

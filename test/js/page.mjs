@@ -1,9 +1,9 @@
 // page.mjs: `pelt view` in a browser, driven as a person does: every view and control of the page, checked by the pixels
 // that are drawn and by values that are read back.
 //
-//     node page.mjs PELT FOLDER
+//     node page.mjs PELT FOLDER [files | view | panels]
 //
-// FOLDER is empty. PICTURES, where set, is a folder for screenshots. CHROMIUM is the browser. PAGE_SCRIPT and PAGE_WASM, where
+// FOLDER is empty, or has the files that `files` leaves there; `view` and `panels` are the tests in two parts. PICTURES, where set, is a folder for screenshots. CHROMIUM is the browser. PAGE_SCRIPT and PAGE_WASM, where
 // set, are files that take the place of the page's own, and the first failure is then the last (scripts/mutants).
 
 import { execFileSync, spawn } from "node:child_process";
@@ -14,9 +14,10 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { COLOURS, LARGE, MARKUP, makeFiles } from "./page_files.mjs";
 import { makeFiles as makePanelFiles, panels } from "./page_panels.mjs";
+import { viewDetails } from "./page_view.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const [pelt, folder] = process.argv.slice(2);
+const [pelt, folder, part = "all"] = process.argv.slice(2);
 const pictures = process.env.PICTURES;
 const { PAGE_SCRIPT: otherScript, PAGE_WASM: otherWasm } = process.env;
 let failed = 0;
@@ -55,6 +56,7 @@ async function openPage(browser, url, size) {
     await context.route("**/assets/index-*.js", (route) => route.fulfill({ path: otherScript, contentType: "text/javascript" }));
     await context.route("**/*.wasm", (route) => route.fulfill({ path: otherWasm, contentType: "application/wasm" }));
   }
+  if (otherScript) context.setDefaultTimeout(15000); // what never comes need not be waited for long
   const page = await context.newPage();
   const complaints = [];
   const origin = new URL(url).origin;
@@ -226,6 +228,9 @@ async function firstPicture(page, url) {
   const busy = await busyFor();
   console.log(`first picture of ${LARGE} vertices after ${picture} ms, with skin and truth after ${whole} ms; the page was busy for ${Math.round(1000 * busy)} ms of that (software rendering)`);
   check("the first picture needs less than 2 s", busy < 2, busy);
+  const { layout, clip, frame, panel } = await page.evaluate(() => globalThis.peltApp.store.get());
+  const clips = await page.evaluate(() => globalThis.peltApp.clips().map(({ name, frames }) => ({ name, frames })));
+  check("it begins in the middle of the clip that was not trained on, side by side", layout === "side" && panel === "numbers" && clips[clip].name === "test" && frame === Math.floor(clips[clip].frames / 2), JSON.stringify([layout, panel, clip, frame, clips]));
   check("the key has left the address bar", !page.url().includes("#"), page.url());
   await page.evaluate(helpers);
   await settled(page);
@@ -540,6 +545,12 @@ async function texturesAndNames(page, subject) {
   check("names of files are text", (await page.locator("img").count()) === 0 && (await page.locator(".skins tbody th").textContent()) === "<b>ssd"
     && (await page.locator("select.clip option").textContent()).startsWith(MARKUP));
   check("without truth the model is alone", await page.evaluate(() => globalThis.peltApp.stage.arrangement) === "model");
+  const alone = await page.evaluate(() => {
+    const lines = [...document.querySelectorAll(".chart .grid")].map((one) => ["x1", "x2", "y1", "y2"].map((name) => Number(one.getAttribute(name)))), { clientWidth: wide, clientHeight: tall } = document.querySelector(".track");
+    return { lines: JSON.stringify(lines) === JSON.stringify([[46, wide - 10, tall - 16, tall - 16]]), off: [...document.querySelectorAll(".toolbar .segment")].filter((one) => one.disabled).map((one) => one.dataset.value).join(),
+      heat: document.querySelectorAll(".toolbar input[type=checkbox]")[1].disabled, best: document.querySelectorAll(".skins .best").length, worst: document.querySelector(".go-worst").hidden, title: document.querySelector(".pane-title").textContent };
+  });
+  check("nothing is offered that needs a truth or a choice", JSON.stringify(alone) === JSON.stringify({ lines: true, off: "side,overlay,wipe", heat: true, best: 0, worst: true, title: "Model <b>ssd · no truth" }), JSON.stringify(alone));
   await page.getByRole("radio", { name: "Textures" }).click();
   await page.waitForFunction(() => globalThis.peltApp.stage.dressed);
   await settled(page);
@@ -571,6 +582,30 @@ async function brokenFiles(page, subject) {
   await page.unroute("**/data/c1/skin2.pelt");
   await set(page, { skin: 0 });
   check("another skin works", await page.evaluate(() => globalThis.peltApp.stage.arrangement) === "side");
+  const problem = async () => {
+    await page.locator(".message.problem").first().waitFor();
+    const words = await page.locator(".message.problem p").last().textContent();
+    for (let i = await page.locator(".message .plain").count(); i > 0; i--) await page.locator(".message .plain").first().click();
+    return words;
+  };
+  await page.route("**/data/c1/skin1.pelt", (route) => route.fulfill({ path: join(folder, "quad/<b>ssd.pelt") }));
+  await page.evaluate(() => globalThis.peltApp.store.set({ skin: 1 }));
+  const counts = await problem();
+  check("a skin of another mesh is refused", counts === "eigen: eigen has 4 vertices, but arm has 2972." && await page.evaluate(() => globalThis.peltApp.skin()) === null, counts);
+  await page.unroute("**/data/c1/skin1.pelt");
+  await set(page, { skin: 0 });
+  await page.route("**/truth/*.bin", (route) => route.fulfill({ status: 404 }));
+  const { frame } = await get(page);
+  await set(page, { frame: frame + 1 });
+  const lost = await problem();
+  check("without its truth the model is shown alone", /truth.* could not be read \(404/.test(lost) && await page.evaluate(() => globalThis.peltApp.stage.arrangement) === "model", lost);
+  await page.unroute("**/truth/*.bin");
+  await set(page, { frame });
+  await page.evaluate(() => Object.defineProperty(navigator, "gpu", { value: undefined, configurable: true }));
+  await page.evaluate(() => globalThis.peltApp.store.set({ path: "webgpu" }));
+  const device = await problem();
+  check("a device that is not there is told, and wasm goes on", /^WebGPU cannot be used here: ./.test(device) && (await get(page)).path === "wasm" && await page.locator(".paths [aria-checked=true]").textContent() === "wasm", device);
+  await page.evaluate(() => delete navigator.gpu);
 }
 
 async function keysAndLooks(page) {
@@ -703,16 +738,15 @@ async function realCharacters(browser) {
 }
 
 async function panelTests(browser) {
-  const own = join(folder, "panels");
-  mkdirSync(own);
-  const { url, server } = await serve(makePanelFiles(pelt, own));
+  const { url, server } = await serve(makePanelFiles(pelt, panelFolder));
   try {
     const { page, complaints } = await openPage(browser, url, { width: 1280, height: 760 });
     await page.goto(url);
     await page.waitForFunction(() => globalThis.peltApp?.skin());
     await page.evaluate(helpers);
-    await panels({ page, check, pelt, folder: own, shoot: (name) => shoot(page, name) });
-    check("the browser had nothing to complain of the panels", complaints.length === 0, complaints.join("; "));
+    await panels({ page, check, pelt, folder: panelFolder, shoot: (name) => shoot(page, name) });
+    check("the browser had nothing to complain of the panels", complaints.every((text) => text.includes("422")), // a file that was refused
+      complaints.join("; "));
   } finally {
     server.removeAllListeners("exit");
     server.kill("SIGINT");
@@ -720,9 +754,20 @@ async function panelTests(browser) {
 }
 
 async function main() {
-  const words = makeFiles(pelt, folder);
-  const { url, server } = await serve(words);
   const browser = await launch();
+  try {
+    if (part !== "panels") await viewTests(browser);
+    if (part !== "view") await panelTests(browser);
+    console.log(`${used()} s of processor time in all`);
+  } finally {
+    await browser.close();
+  }
+  console.log(failed ? `${failed} checks failed` : "all checks passed");
+  process.exitCode = failed ? 1 : 0;
+}
+
+async function viewTests(browser) {
+  const { url, server } = await serve(makeFiles(pelt, folder));
   try {
     const { page, complaints } = await openPage(browser, url, pictures ? { width: 1280, height: 760 } : { width: 980, height: 600 });
     const busy = await firstPicture(page, url);
@@ -734,6 +779,7 @@ async function main() {
     await skinsTable(page);
     await timelineTests(page);
     await paths(page);
+    await viewDetails({ page, check, set: (change) => set(page, change), get: () => get(page) });
     await texturesAndNames(page, 2);
     check("the browser had nothing to complain of", complaints.length === 0, complaints.join("; "));
     await brokenFiles(page, 1);
@@ -741,15 +787,15 @@ async function main() {
     await sizes(page);
     await staticSite(browser);
     await realCharacters(browser);
-    await panelTests(browser);
-    console.log(`${used()} s of processor time in all`);
   } finally {
-    await browser.close();
     server.removeAllListeners("exit");
     server.kill("SIGINT");
   }
-  console.log(failed ? `${failed} checks failed` : "all checks passed");
-  process.exitCode = failed ? 1 : 0;
 }
 
-await main();
+const panelFolder = join(folder, "panels");
+mkdirSync(panelFolder, { recursive: true });
+if (part === "files") {
+  makeFiles(pelt, folder);
+  makePanelFiles(pelt, panelFolder);
+} else await main();

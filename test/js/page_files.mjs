@@ -2,7 +2,7 @@
 // of four colours, whose names are as hostile as names can be.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
 
@@ -85,8 +85,10 @@ function glb(json, binary) {
   return Buffer.concat([word(0x46546c67, 2, 28 + padded.length + binary.length), word(padded.length, 0x4e4f534a), padded, word(binary.length, 0x004e4942), binary]);
 }
 
-// Writes them; returns the arguments for `pelt view`.
+// Writes them, unless they are there; returns the arguments for `pelt view`.
 export function makeFiles(pelt, folder) {
+  const files = ["large/arm.glb", "large/large.pelt", "look/arm.glb", "look/ssd.pelt", "look/eigen.pelt", "look/psd.pelt", "quad/quad.glb", "quad/<b>ssd.pelt"].map((name) => join(folder, name));
+  if (files.every(existsSync)) return files;
   const run = (...words) => execFileSync(pelt, [...words, "--quiet"], { cwd: folder });
   run("sample", "arm", "-o", "look", "--vertices", "2972", "--frames", "24");
   for (const method of ["ssd", "eigen", "psd"]) run("fit", "look/arm.glb", "--train", "train", "--method", method, "--holdout", "0", "-o", `look/${method}.pelt`);
@@ -95,5 +97,5 @@ export function makeFiles(pelt, folder) {
   mkdirSync(join(folder, "quad"));
   writeFileSync(join(folder, "quad/quad.glb"), quad());
   run("fit", "quad/quad.glb", "--method", "ssd", "-o", "quad/<b>ssd.pelt");
-  return ["large/arm.glb", "large/large.pelt", "look/arm.glb", "look/ssd.pelt", "look/eigen.pelt", "look/psd.pelt", "quad/quad.glb", "quad/<b>ssd.pelt"].map((name) => join(folder, name));
+  return files;
 }

@@ -1,17 +1,21 @@
 // page_panels.mjs: the panels of the page, driven as a person does, and checked by values: against the run time asked
 // directly, against the program's own commands, and against small formulas.
 //
-// makeFiles(run, folder) makes what is looked at and returns the words for `pelt view`; panels(context) drives a page that
+// makeFiles(pelt, folder) makes what is looked at, unless it is there, and returns the words for `pelt view`; panels(context) drives a page that
 // shows them. context: page (playwright), pelt (the program), folder, check(name, good, detail), shoot(name).
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { faceDetails, fitDetails, insideDetails, lightDetails, pullDetails } from "./page_panel_details.mjs";
 
 // Of the relit box: small, but large enough to look at when pictures are requested.
 const BOX = process.env.PICTURES ? ["--size", "160x160", "--lights", "6x5", "--keys", "120", "--basis", "16"] : ["--size", "32x32", "--lights", "4x3", "--keys", "40", "--basis", "8"];
 
 export function makeFiles(pelt, folder) {
+  const files = ["arm.glb", "eigen.pelt", "biceps.glb", "biceps.pelt", "joints.pelt", "humanoid.glb", "humanoid.pelt",
+    "face.keys", "face.glb", "face.test.npy", "box.keys"].map((name) => join(folder, name));
+  if (files.every(existsSync)) return files;
   const run = (...words) => execFileSync(pelt, [...words, "--quiet"], { cwd: folder });
   run("sample", "arm", "-o", ".", "--vertices", "2972", "--frames", process.env.PICTURES ? "160" : "24");
   run("sample", "biceps", "-o", ".", "--vertices", "1000", "--frames", "16");
@@ -23,8 +27,7 @@ export function makeFiles(pelt, folder) {
   run("fit", "humanoid.glb", "--method", "ssd", "-o", "humanoid.pelt");
   run("keys", "train", "face.train.npy", "face.range.npy", "--mesh", "face.glb", "--keys", "80", "--regions", "1", "-o", "face.keys"); // all verdicts occur
   run("relight", "train", "cornell", "--samples", "32", ...BOX, "-o", "box.keys");
-  return ["arm.glb", "eigen.pelt", "biceps.glb", "biceps.pelt", "joints.pelt", "humanoid.glb", "humanoid.pelt",
-    "face.keys", "face.glb", "face.test.npy", "box.keys"].map((name) => join(folder, name));
+  return files;
 }
 
 // -- In the page ------------------------------------------------------------------------------------------------------
@@ -329,6 +332,7 @@ export async function inside({ page, check, shoot }) {
   const elbow = shown.data.supports.findIndex(({ name }) => name === "elbow");
   await page.locator("#panel-inside select").selectOption(String(elbow));
   await settled(page);
+  await page.locator("#panel-inside .painted-words", { hasText: "elbow displaces" }).waitFor(); // its weights were read
   const sigmas = await page.locator("#panel-inside .sigma-value").allTextContents();
   const told = shown.about.details.joints.find(({ joint }) => joint === "elbow").singular_values;
   check("singular values are those of the fit", sigmas.length > 0 && sigmas.every((text, k) => text === `σ ${told[k]?.toPrecision(3)}`), `${sigmas.join()} / ${told.join()}`);
@@ -535,6 +539,7 @@ export async function fitting({ page, check, shoot, pelt, folder }) {
     return { clips: character.clips.map(({ name, truth }) => `${name}${truth ? "" : "-"}`).join(), controls: character.controls.map(({ name }) => name).join() };
   });
   check("a bundle that is dropped is opened with its caches and tables", dropped.clips.startsWith("train,") && dropped.controls === "tension", JSON.stringify(dropped));
+  check("and has no skin yet", await page.locator(".table-note").textContent() === "No skin yet. Fit one in the Fit panel." && await page.locator("table.skins").isHidden());
 }
 
 // -- Light ------------------------------------------------------------------------------------------------------------
@@ -581,7 +586,9 @@ export async function light({ page, check, shoot, pelt, folder }) {
   for (let i = 1; i <= 30; i++) await page.mouse.move(frame.x + frame.width * (0.5 + 0.15 * Math.sin(i / 5)), middle + 2 * Math.sin(i / 4));
   await page.mouse.move(frame.x + frame.width * 0.36, middle + 2);
   await page.mouse.up();
-  console.log(`  light: ${await page.locator(".relit-figure .speed").first().textContent()}`);
+  const speed = await page.locator(".relit-figure .speed").first().textContent();
+  console.log(`  light: ${speed}`);
+  check("while it moves, answers are counted", /^\d+\.\d ms, [1-9]\d{0,2} a second$/.test(speed), speed);
   await page.waitForTimeout(600);
   const at = await page.locator("#panel-light .exact").evaluateAll((fields) => fields.map((field) => Number(field.value)));
   const now = await pixels(0);
@@ -618,5 +625,6 @@ export async function panels(context) {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.waitForFunction(() => globalThis.peltApp?.subjects().length > 0);
   await page.evaluate(helpers);
-  for (const part of [pulling, mirroring, controls, inside, face, light, fitting]) await part(context);
+  for (const part of [pulling, pullDetails, mirroring, controls, inside, insideDetails, face, faceDetails, light, lightDetails, fitDetails, fitting])
+    await part({ ...context, openSubject, useSkin });
 }

@@ -1,42 +1,12 @@
 // page_units.mjs: what the page computes without a browser: normals, rotations, colours, scales, words, choices. Each against a
-// formula of its own. WEB is the folder web/, another one than this tree's for scripts/mutants.
+// formula of its own.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { after, test } from "node:test";
-import { fileURLToPath, pathToFileURL } from "node:url";
-
-const web = process.env.WEB ?? join(dirname(fileURLToPath(import.meta.url)), "../../web");
-const { buildSync } = createRequire(join(web, "package.json"))("esbuild");
-const folder = mkdtempSync(join(tmpdir(), "pelt-units-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
-
-async function load(name) {
-  const outfile = join(folder, `${name.replace("/", "_")}.mjs`);
-  buildSync({ entryPoints: [join(web, "page/src", `${name}.ts`)], bundle: true, format: "esm",
-    loader: { ".inc": "text" }, outfile, logLevel: "error" });
-  return import(pathToFileURL(outfile).href);
-}
-
-const near = (a, b, most = 1e-6) => {
-  assert.equal(a.length, b.length);
-  [...a].forEach((x, i) => assert.ok(Math.abs(x - b[i]) <= most, `${[...a]} is not ${[...b]}`));
-};
-let seed = 1;
-const random = () => (seed = (16807 * seed) % 2147483647) / 2147483647 - 0.5;
+import { test } from "node:test";
+import { load, near, random, turned } from "./units.mjs";
+import "./page_panel_units.mjs";
 
 // -- Rotations, as matrices ------------------------------------------------------------------------------------------------
-
-// Rodrigues' formula.
-function turned(axis, angle, v) {
-  const length = Math.hypot(...axis), [x, y, z] = axis.map((a) => a / length), [c, s] = [Math.cos(angle), Math.sin(angle)];
-  const along = (x * v[0] + y * v[1] + z * v[2]) * (1 - c);
-  return [v[0] * c + (y * v[2] - z * v[1]) * s + x * along, v[1] * c + (z * v[0] - x * v[2]) * s + y * along,
-    v[2] * c + (x * v[1] - y * v[0]) * s + z * along];
-}
 
 test("rotations turn vectors as Rodrigues says", async () => {
   const { between, conjugate, fromTurns, fromVector, multiply, rotate, toTurns, toVector, unit } = await load("panels/rotation");

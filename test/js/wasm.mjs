@@ -142,6 +142,67 @@ test("joints have names, parents and weights that sum to 1, also driven ones", (
   skin.free();
 });
 
+// Where a file has a record of pelt.h of which all but the offset of its name is known: the offsets there.
+function nameOffsets(file, before, after) {
+  const found = [], key = after.length ? after : before;
+  for (let at = file.indexOf(key); at >= 0; at = file.indexOf(key, at + 1)) {
+    const name = after.length ? at - 4 : at + before.length;
+    if (file.subarray(name - before.length, name).equals(before)) found.push(file.readUInt32LE(name));
+  }
+  return found;
+}
+
+test("joints, driven joints and controls are the records of the file", () => {
+  const bytes = (numbers, Type = Float32Array) => Buffer.from(Type.from(numbers).buffer);
+  for (const form of ["arm with a seam, joints", "basis"].map(formOf)) {
+    const skin = pelt.open(form.file), file = Buffer.from(form.file), kinds = ["turn", "twist", "bend", "bulge", "dent"];
+    const offsets = [
+      ...skin.joints.map(({ parent, rest: { rotation, translation, scale }, inverseBind }) =>
+        nameOffsets(file, Buffer.concat([bytes([parent], Int32Array), bytes([...rotation, ...translation, ...scale, ...inverseBind])]), Buffer.alloc(0))),
+      ...skin.driven.map(({ kind, parent, driver, host, amount, origin, axis, upstream, downstream }) =>
+        nameOffsets(file, Buffer.concat([bytes([kinds.indexOf(kind), parent, driver, host], Int32Array), bytes([amount])]), bytes([...origin, ...axis, ...upstream, ...downstream]))),
+      ...skin.controls.map(({ rest, least, most }) => nameOffsets(file, Buffer.alloc(0), bytes([rest, least, most]))),
+    ];
+    const all = [...skin.joints, ...skin.driven, ...skin.controls], start = file.indexOf(`${all[0].name}\0`) - offsets[0][0];
+    assert.ok(all.length > skin.jointCount);
+    all.forEach(({ name }, i) => assert.ok(offsets[i].some((offset) => file.toString("utf8", start + offset, file.indexOf(0, start + offset)) === name), name));
+    skin.free();
+  }
+});
+
+test("rest shapes and forms are those of the file", () => {
+  const form = formOf("arm with a seam, joints"), skin = pelt.open(form.file);
+  const pose = skin.createPose(), { normals, positions } = deformed(pose);
+  assert.ok(largestGap(normals, skin.restNormals()) < 1e-5 && largestGap(positions, skin.restPositions()) < 1e-5);
+  assert.deepEqual([pose.deformSlots().normals, pose.deformSlots().tangents, pose.deformSlots({ normals: true }).normals.length], [null, null, 3 * skin.slotCount]);
+  assert.ok(skin.slotCount % 16 === 0 && skin.slotCount >= form.vertices && skin.slotCount < form.vertices + 16 * 200);
+  const before = pose.locals.slice();
+  pose.setRotation(1, [1, 2, 3, 4]);
+  assert.deepEqual([...pose.locals.subarray(10, 14)], [1, 2, 3, 4]);
+  pose.locals.set(before.subarray(10, 14), 10);
+  assert.equal(largestGap(pose.locals, before), 0);
+  pose.free();
+  pose.free();
+  skin.free();
+  skin.free();
+  const kinds = [["blend", false, 0], ["basis", true, 1], ["weighted, mixed", true, 0]];
+  for (const [name, corrective, some] of kinds) {
+    const one = pelt.open(formOf(name).file), posed = one.createPose();
+    assert.deepEqual([one.hasCorrective, Math.min(1, one.coefficientCount), posed.coefficients.length], [corrective, some, one.coefficientCount]);
+    assert.equal(posed.controls.length, one.controls.length);
+    one.free();
+  }
+});
+
+test("the module is loaded from wherever it is", async () => {
+  const bytes = readFileSync(join(PACKAGE, "dist/pelt.wasm")), exact = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
+  const versions = [];
+  for (const source of [bytes, exact, new WebAssembly.Module(bytes), new URL("../../web/pelt-wasm/dist/pelt.wasm", import.meta.url).href, new Response(bytes)]) versions.push((await loadPelt(source)).version);
+  assert.deepEqual(new Set(versions).size, 1);
+  if (process.env.PELT) assert.ok(execFileSync(process.env.PELT, ["--version"], { encoding: "utf8" }).includes(versions[0]));
+  await assert.rejects(loadPelt(new Response("", { status: 404 })), /cannot be loaded: status 404/);
+});
+
 test("tangents are the native ones, and only of skins that have some", () => {
   const form = formOf("basis with tangents"), skin = pelt.open(form.file), truth = form.poses[1], pose = posed(skin, truth);
   const p = floats(3 * form.vertices), n = floats(3 * form.vertices), t = floats(4 * form.vertices);
@@ -236,6 +297,11 @@ test("the hash of a mesh follows its formula", () => {
   assert.equal(pelt.meshHash(positions, Uint16Array.from(triangles)), hash);
   assert.notEqual(pelt.meshHash(positions, Uint32Array.of(0, 2, 1)), hash);
   assert.equal(typeof pelt.open(formOf("arm with a seam, ssd").file).meshHash, "bigint");
+  const many = floats(300000), corners = new Uint32Array(300000);
+  pelt.meshHash(many, corners);
+  const before = pelt.memoryBytes;
+  for (let i = 0; i < 20; i++) pelt.meshHash(many, corners);
+  assert.equal(pelt.memoryBytes, before);
 });
 
 // Points that depend linearly on three numbers: key points reproduce all of them, also in frames that were not trained
@@ -249,10 +315,14 @@ test("key points reconstruct what is linear", { skip: !process.env.PELT && "no p
   const header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${FRAMES}, ${POINTS}, 3), }`.padEnd(117) + "\n";
   writeFileSync(join(folder, "clip.npy"), Buffer.concat([Buffer.from([0x93, ...Buffer.from("NUMPY"), 1, 0, 118, 0]),
     Buffer.from(header), ...train.map((frame) => Buffer.from(frame.buffer))]));
-  const words = "keys train clip.npy --keys 8 --basis 3 --exact -o clip.keys --quiet".split(" ");
+  const words = "keys train clip.npy --keys 8 --basis 3 --regions 1 --exact -o clip.keys --quiet".split(" ");
   execFileSync(process.env.PELT, words, { cwd: folder, stdio: "inherit" });
   const keys = pelt.openKeys(readFileSync(join(folder, "clip.keys")));
-  assert.deepEqual([keys.pointCount, keys.componentCount, keys.keyCount, keys.basisCount], [POINTS, 3, 8, 3]);
+  assert.deepEqual([keys.pointCount, keys.componentCount, keys.keyCount, keys.basisCount, keys.regionCount, keys.frameCount], [POINTS, 3, 8, 3, 1, FRAMES]);
+  assert.ok(new Set(keys.keyPoints).size === 8 && keys.keyPoints.every((p) => p < POINTS));
+  assert.deepEqual(keys.about, JSON.parse(keys.aboutText));
+  const spans = [0, 1, 2].map((i) => train.flatMap((frame) => [...frame].filter((_, at) => at % 3 === i))).map((list) => Math.max(...list) - Math.min(...list));
+  assert.ok(keys.diagonal > 0.3 * Math.hypot(...spans) && keys.diagonal <= 1.001 * Math.hypot(...spans), `${keys.diagonal} of ${spans}`);
   const truth = frameOf(1000.5), out = floats(3 * POINTS);
   const values = Float32Array.from({ length: 24 }, (_, at) => truth[3 * keys.keyPoints[Math.floor(at / 3)] + (at % 3)]);
   const { e, rms } = keys.reconstruct(values, out);

@@ -109,7 +109,7 @@ export function largestDistance(a: Float32Array, b: Float32Array): number {
   for (let i = 0; i < a.length; i += 3) {
     const x = a[i]! - b[i]!, y = a[i + 1]! - b[i + 1]!, z = a[i + 2]! - b[i + 2]!;
     const square = x * x + y * y + z * z;
-    if (!(square <= most)) most = square; // NaN counts as the largest
+    if (square > most || Number.isNaN(square)) most = square; // NaN counts as the largest, and stays
   }
   return Math.sqrt(most);
 }

@@ -5,6 +5,12 @@
 
 import type { MeshData } from './data';
 
+// Any function of the three words would do; this one spreads them.
+function spread(x: number, y: number, z: number): number {
+  const mixed = Math.imul(x, 0x9e3779b1) ^ Math.imul(y, 0x85ebca6b) ^ Math.imul(z, 0xc2b2ae35);
+  return mixed ^ (mixed >>> 15);
+}
+
 // The first vertex that each one shades as one with. Hashed by hand: a Map of strings would dominate start-up time.
 export function shadedAsOne({ vertices, positions, normals }: MeshData): Uint32Array {
   const first = new Uint32Array(vertices);
@@ -20,8 +26,7 @@ export function shadedAsOne({ vertices, positions, normals }: MeshData): Uint32A
     return true;
   };
   for (let v = 0; v < vertices; v++) {
-    let at = (Math.imul(places[3 * v]!, 0x9e3779b1) ^ Math.imul(places[3 * v + 1]!, 0x85ebca6b) ^ Math.imul(places[3 * v + 2]!, 0xc2b2ae35));
-    at = (at ^ (at >>> 15)) & (size - 1);
+    let at = spread(places[3 * v]!, places[3 * v + 1]!, places[3 * v + 2]!) & (size - 1);
     while (table[at]! >= 0 && !same(table[at]!, v)) at = (at + 1) & (size - 1);
     if (table[at]! < 0) table[at] = v;
     first[v] = table[at]!;

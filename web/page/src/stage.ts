@@ -4,7 +4,7 @@
 // and receives the pointer. Nothing is drawn unless something has changed.
 
 import {
-  Box3, BufferAttribute, BufferGeometry, DynamicDrawUsage, Group, MeshBasicMaterial, Mesh, PerspectiveCamera, Points, Scene, Vector3,
+  Box3, BufferAttribute, BufferGeometry, Color, DynamicDrawUsage, Group, MeshBasicMaterial, Mesh, PerspectiveCamera, Points, Scene, Vector3,
   WebGLRenderer, type Texture,
 } from 'three';
 import { OrbitControls } from 'three/addons/controls/OrbitControls.js';
@@ -14,7 +14,7 @@ import type { Part } from './show';
 import type { Layout, Shading, State } from './store';
 import { el } from './dom';
 import { shadedAsOne, smoothNormals } from './normals';
-import { CLAY, CLAY_COLOUR, HEAT, NORMALS, PAINT, TEXTURES, createSurface, type Surface } from './surface';
+import { CLAY, HEAT, NORMALS, PAINT, TEXTURES, createSurface, type Surface } from './surface';
 
 export type Arrangement = Layout | 'truth'; // what is actually shown: without truth or model there is one pane
 
@@ -70,8 +70,7 @@ class Body {
       surface.uniforms.mode.value = TEXTURES;
       surface.uniforms.image.value = part.texture;
       surface.uniforms.textured.value = part.texture !== null;
-      const [r = 1, g = 1, b = 1] = part.color;
-      surface.uniforms.colour.value = CLAY_COLOUR.clone().setRGB(r, g, b);
+      surface.uniforms.colour.value = new Color().fromArray(part.color);
       return surface;
     });
   }

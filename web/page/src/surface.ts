@@ -92,7 +92,7 @@ void main() {
   }
 }`;
 
-export const CLAY_COLOUR = new Color(0.52, 0.5, 0.48);
+const CLAY_COLOUR = new Color(0.52, 0.5, 0.48);
 
 export interface Surface extends ShaderMaterial {
   uniforms: {

@@ -68,7 +68,7 @@ export class Bars {
 
   private draw(): void {
     const { canvas, values, ranges } = this;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = devicePixelRatio;
     const width = Math.round(canvas.clientWidth * ratio);
     const height = Math.round(canvas.clientHeight * ratio);
     if (!width || !height) return;

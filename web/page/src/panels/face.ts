@@ -51,7 +51,7 @@ class Face {
   private turn = 0;
 
   constructor(element: HTMLElement, private readonly app: App) {
-    const material = new THREE.PointsMaterial({ color: 0xffffff, map: disc(), alphaTest: 0.1, size: 9 * Math.min(devicePixelRatio || 1, 2), sizeAttenuation: false, depthTest: true, transparent: true, toneMapped: false });
+    const material = new THREE.PointsMaterial({ color: 0xffffff, map: disc(), alphaTest: 0.1, size: 9 * Math.min(devicePixelRatio, 2), sizeAttenuation: false, depthTest: true, transparent: true, toneMapped: false });
     this.points = new THREE.Points(new THREE.BufferGeometry(), material);
     this.points.frustumCulled = false;
     this.points.renderOrder = 5;
@@ -100,7 +100,7 @@ class Face {
     const clip = box?.clips[this.app.store.get().clip];
     this.verdicts = null;
     this.strip.remove();
-    this.note.textContent = !box ? 'There are no key points here.' : `${box.keys.length} key points replace ${box.points ?? 'all'} points${clip ? '' : '; there is no clip to test them on'}.`;
+    this.note.textContent = !box ? 'There are no key points here.' : `${box.keys.length} key points replace ${box.points} points${clip ? '' : '; there is no clip to test them on'}.`;
     if (clip?.verdicts) {
       try {
         const verdicts = await this.app.data.json<Verdicts>(clip.verdicts);
@@ -125,7 +125,7 @@ class Face {
     this.points.visible = this.open && this.showKeys && !!box && !!positions;
     if (this.points.visible && box && positions) {
       const { normals } = this.app.stage;
-      const lift = 0.002 * (box.diagonal ?? 1);
+      const lift = 0.002 * box.diagonal;
       const places = new Float32Array(3 * box.keys.length);
       box.keys.forEach((vertex, k) => {
         for (let c = 0; c < 3; c++) places[3 * k + c] = positions[3 * vertex + c] + lift * (normals?.[3 * vertex + c] ?? 0);
@@ -144,7 +144,7 @@ class Face {
   }
 
   private colour(verdict: Verdict): string {
-    return getComputedStyle(this.now).getPropertyValue(VERDICTS[verdict]?.colour ?? '--hit').trim() || '#888888';
+    return getComputedStyle(this.now).getPropertyValue(VERDICTS[verdict].colour).trim();
   }
 
   // -- Along the clip -----------------------------------------------------------------------------------------------
@@ -161,7 +161,6 @@ class Face {
       const frame = (from + step * i + verdict.length * 2) % verdict.length;
       if (verdict[frame] === 'miss') return this.goTo(frame);
     }
-    this.app.say('There is no miss in this clip.');
   }
 
   private count(): void {
@@ -181,7 +180,7 @@ class Face {
     this.now.textContent = '';
     if (!verdict || !this.verdicts) return;
     const { misfit, error } = this.verdicts;
-    this.now.append(el('span', { className: `badge ${verdict}` }, verdict), ` ${VERDICTS[verdict]?.text ?? ''}; `,
+    this.now.append(el('span', { className: `badge ${verdict}` }, verdict), ` ${VERDICTS[verdict].text}; `,
       `misfit ${misfit[frame]?.toPrecision(3) ?? '?'} (trusted up to 1)`, error?.[frame] === undefined ? '' : `, farthest from the truth ${error[frame].toPrecision(3)}`);
     this.strip.setAttribute('aria-valuenow', String(frame));
     this.strip.setAttribute('aria-valuemax', String(this.frames() - 1));
@@ -191,7 +190,7 @@ class Face {
   }
 
   private draw(): void {
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = devicePixelRatio;
     const width = Math.round(this.strip.clientWidth * ratio);
     const height = Math.round(this.strip.clientHeight * ratio);
     const { verdict } = this.verdicts ?? { verdict: [] };

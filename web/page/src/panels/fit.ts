@@ -252,12 +252,13 @@ class Fitting {
     const ordered = [...files.filter((file) => !isScene(file)), ...files.filter(isScene)];
     this.say('');
     this.bar.hidden = false;
+    const drop = crypto.randomUUID(); // what is left of a drop that failed does not mix with the next
     try {
       for (const [i, file] of ordered.entries()) {
         this.doing.textContent = `sending ${file.name}`;
         this.bar.value = i / ordered.length;
         const last = i === ordered.length - 1;
-        const answer = await this.app.data.post<Opened>(`api/bundle?name=${encodeURIComponent(file.name)}${last ? '&open=1' : ''}`, file);
+        const answer = await this.app.data.post<Opened>(`api/bundle?drop=${drop}&name=${encodeURIComponent(file.name)}${last ? '&open=1' : ''}`, file);
         if (last) await this.opened(answer);
       }
     } catch (thrown) {

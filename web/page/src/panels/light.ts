@@ -283,7 +283,7 @@ class Light {
 
   private mark(): void {
     const { box } = this;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = devicePixelRatio;
     const width = this.picture.clientWidth;
     const height = this.picture.clientHeight;
     if (!box || !width || !height) return;

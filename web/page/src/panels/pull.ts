@@ -71,7 +71,7 @@ class Pulling {
     this.near.addEventListener('click', () => this.goToNearest());
     this.text.addEventListener('keydown', (event) => event.stopPropagation());
     this.text.addEventListener('change', () => this.take(this.text.value));
-    this.picking.onChange(() => this.update());
+    this.picking.onChange(() => { this.spans(); this.update(); });
     app.on('subject', () => void this.begin());
     app.on('skin', () => void this.begin());
     app.on('shown', () => void this.begin());
@@ -150,9 +150,8 @@ class Pulling {
   }
 
   private beyond(joint: number): number {
-    const joints = this.picking.joints();
     const { locals, clip, pulled } = this.app.pose;
-    if (!pulled || locals.length < STRIDE * joints.length) return 0;
+    if (!pulled) return 0;
     let same = true;
     for (let i = STRIDE * joint; i < STRIDE * joint + 4; i++) same &&= locals[i] === clip[i];
     const shown = same ? null : this.shownOf(joint);
@@ -172,19 +171,13 @@ class Pulling {
     });
   }
 
-  private spanned = -2; // the joint the sliders were set up for
-
   private update(): void {
     const subject = this.app.subject();
     if (!this.open || (subject?.kind === 'character' ? subject.character : null) !== this.character) return;
     const joint = this.picking.joint;
     const joints = this.picking.joints();
     this.turning.hidden = joint < 0 || joint >= joints.length;
-    if (this.spanned !== joint) {
-      this.spanned = joint;
-      if (joint >= 0) this.spans();
-    }
-    if (!this.turning.hidden && this.app.pose.locals.length >= STRIDE * joints.length) {
+    if (!this.turning.hidden) {
       this.name.textContent = joints[joint].name;
       this.turnsOf(joint).forEach((turn, i) => this.sliders[i].set(turn));
       this.judge(joint);
@@ -199,7 +192,6 @@ class Pulling {
     const shown = this.shownOf(joint);
     const over = shown ? beyond(this.turnsOf(joint), shown) : 0;
     this.verdict.classList.toggle('beyond', over > 0);
-    this.turning.classList.toggle('beyond', over > 0);
     const where = this.trained.known ? 'in training' : 'in the clips';
     this.verdict.textContent = !this.trained.clips.length ? 'There are no clips, so the range is unknown.'
       : !shown ? '…' : over > 0 ? `beyond the range seen: ${over < 10 ? over.toFixed(1) : over.toFixed(0)} degrees` : `within the range seen ${where}`;

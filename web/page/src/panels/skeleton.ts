@@ -100,7 +100,7 @@ export class Skeleton {
     if (this.mesh.instanceColor) this.mesh.instanceColor.needsUpdate = true;
   }
 
-  /** The joint whose bone is closest to a point on the screen, -1: none nearby. In a tie, the last child's. */
+  /** The joint whose bone is closest to a point on the screen, -1: none nearby. In a tie, the first. */
   pick(camera: THREE.Camera, width: number, height: number, x: number, y: number): number {
     if (!this.globals.length) return -1;
     const point = new THREE.Vector3();
