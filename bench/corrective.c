@@ -12,20 +12,15 @@
 
 /* -- Random numbers ------------------------------------------------------------------------------------------------ */
 
-static float noise(uint32_t *state) {
-    *state = *state * 1664525u + 1013904223u;
-    return (float)(*state >> 8) / 8388608.0f - 1;
-}
-
 static void random_rotation(uint32_t *state, float q[4]) {
     float length = 0;
-    for (int i = 0; i < 4; i++) q[i] = 0.4f * noise(state) + (i == 3), length += q[i] * q[i];
+    for (int i = 0; i < 4; i++) q[i] = 0.4f * bench_noise(state) + (i == 3), length += q[i] * q[i];
     for (int i = 0; i < 4; i++) q[i] /= sqrtf(length);
 }
 
 static float *random_floats(pelt_arena *arena, uint32_t *state, size_t count, float scale) {
     float *out = PELT_NEW(arena, count, float);
-    for (size_t i = 0; i < count; i++) out[i] = scale * noise(state);
+    for (size_t i = 0; i < count; i++) out[i] = scale * bench_noise(state);
     return out;
 }
 
@@ -128,8 +123,7 @@ static pelt_bytes *pack(const pelt_bundle *bundle, const pelt_corrective *correc
     return pelt_model_pack(&model, "{}", error);
 }
 
-/* -- Preparing runs
-   -------------------------------------------------------------------------------------------------- */
+/* -- Preparing runs ------------------------------------------------------------------------------------------------ */
 
 /* The pose as input for the plain loops: like pelt_deform, they are timed on vertices alone. */
 static void pose_plain(const pelt_bundle *bundle, const pelt_transform *locals, const pelt_corrective *c,

@@ -27,7 +27,8 @@ pelt_result bench_correctives_make(const pelt_bundle *bundle, const pelt_transfo
                                    pelt_error *error);
 void bench_correctives_free(bench_corrective *list);
 
-/* Kernel ridge over 240 examples in 64 groups, five displacements per vertex; without data for the plain loops. */
+/* Kernel ridge over 240 examples in 64 groups, five displacements per vertex; without data for the plain loops.
+   The caller frees bytes and arena. */
 pelt_result bench_kernel_make(const pelt_bundle *bundle, const pelt_transform *locals, bench_corrective *out,
                               pelt_error *error);
 

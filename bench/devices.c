@@ -14,24 +14,16 @@ struct bench_crowd {
     void **scratches;
 };
 
-/* -1 to 1. */
-static float noise(uint32_t *state) {
-    *state = *state * 1664525u + 1013904223u;
-    return (float)(*state >> 8) / 8388608.0f - 1;
-}
-
 /* q times a rotation of up to about half a radian. */
 static void disturb(uint32_t *state, float q[4]) {
-    float x = 0.25f * noise(state), y = 0.25f * noise(state), z = 0.25f * noise(state), w = 1;
+    float x = 0.25f * bench_noise(state), y = 0.25f * bench_noise(state), z = 0.25f * bench_noise(state), w = 1;
     float p[4] = {q[3] * x + q[0] * w + q[1] * z - q[2] * y, q[3] * y - q[0] * z + q[1] * w + q[2] * x,
                   q[3] * z + q[0] * y - q[1] * x + q[2] * w, q[3] * w - q[0] * x - q[1] * y - q[2] * z};
     memcpy(q, p, sizeof p);
 }
 
 bench_crowd *bench_crowd_new(const pelt_skin *skin, uint32_t characters, uint32_t seed, pelt_error *error) {
-    const uint32_t most = 1000000;
-    if (!characters || characters > most)
-        return pelt_fail_option(error, "characters", "expected 1 to %u, not %u", most, characters), NULL;
+    if (pelt_check_range("characters", characters, 1, 1000000, error)) return NULL;
     pelt_arena *arena = pelt_arena_new(0);
     bench_crowd *crowd = PELT_NEW(arena, 1, bench_crowd);
     void **scratches = PELT_NEW(arena, characters, void *);

@@ -23,10 +23,7 @@ static void make_poses(frame_work *w, uint32_t seed) {
             pelt_transform *local = &w->locals[(size_t)p * w->skin.joint_count + j];
             *local = w->skin.joints[j].rest;
             float *q = local->rotation, length = 0;
-            for (int i = 0; i < 4; i++) {
-                state = state * 1664525u + 1013904223u;
-                q[i] += 0.15f * ((float)(state >> 8) / 8388608.0f - 1), length += q[i] * q[i];
-            }
+            for (int i = 0; i < 4; i++) q[i] += 0.15f * bench_noise(&state), length += q[i] * q[i];
             for (int i = 0; i < 4; i++) q[i] /= sqrtf(length);
         }
 }

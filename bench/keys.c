@@ -83,11 +83,8 @@ static pelt_result run(void *user, pelt_error *error) {
 }
 
 size_t bench_keys(uint32_t points, uint32_t basis, bench_keys_row *rows, pelt_error *error) {
-    const uint32_t most_points = 10000000, most_basis = 100000;
-    if (!points || points > most_points)
-        return pelt_fail_option(error, "points", "expected 1 to %u, not %u", most_points, points), 0;
-    if (!basis || basis > most_basis)
-        return pelt_fail_option(error, "basis", "expected 1 to %u, not %u", most_basis, basis), 0;
+    if (pelt_check_range("points", points, 1, 10000000, error) || pelt_check_range("basis", basis, 1, 100000, error))
+        return 0;
     benching b = {pelt_arena_new(0), points, basis, rows, 0};
     pelt_result result = pelt_stage(b.arena, run, &b, error);
     pelt_arena_free(b.arena);

@@ -8,23 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-struct bench_skins {
-    pelt_bundle *bundle;
-    pelt_bytes *bytes;
-    pelt_skin skin;
-    pelt_arena *arena; /* owns the arrays */
-    pelt_transform *locals;
-    void *scratch;
-    float *positions, *normals, *tangents, *plain_positions, *plain_normals;
-    uint32_t *vertices; /* [slot] */
-    uint16_t *joints;   /* [vertex][4] */
-    float *weights;     /* [vertex][4] */
-    float *matrices;    /* [joint][12] */
-    float *memory_to, *memory_a, *memory_b;
-    size_t memory_count;
-    bench_corrective correctives[BENCH_CORRECTIVES];
-};
-
 typedef bench_skins workload;
 typedef bench_run run;
 
@@ -200,13 +183,6 @@ void bench_skins_free(bench_skins *work) {
     pelt_arena_free(work->arena);
 }
 
-const pelt_skin *bench_skins_skin(const bench_skins *work) { return &work->skin; }
-const pelt_bytes *bench_skins_bytes(const bench_skins *work) { return work->bytes; }
-pelt_result bench_skins_kernel(const bench_skins *work, bench_corrective *out, pelt_error *error) {
-    return bench_kernel_make(work->bundle, work->locals, out, error);
-}
-const bench_corrective *bench_skins_correctives(const bench_skins *work) { return work->correctives; }
-
 /* Both loops must compute the same thing, or their times mean nothing. */
 static double disagreement(const workload *work, const pelt_skin *skin) {
     double worst = 0;
@@ -236,11 +212,6 @@ static double time_round(workload *work, const run *r, uint32_t vertices, uint32
     double start = clock();
     for (uint32_t i = 0; i < repeats; i++) r->once(work, r);
     return 1e9 * (clock() - start) / repeats / vertices;
-}
-
-pelt_result bench_check_turns(uint32_t rounds, pelt_error *error) {
-    if (rounds >= 3 && rounds <= BENCH_MOST_ROUNDS) return PELT_OK;
-    return pelt_fail_option(error, "turns", "expected 3 to %d, not %u", BENCH_MOST_ROUNDS, rounds);
 }
 
 /* Contestants alternate. Multithreaded ones run after the others, since idle threads disturb. */
@@ -313,9 +284,4 @@ size_t bench_skins_list(const bench_skins *work, uint32_t threads, bench_run *ru
     for (size_t i = 0; i < count; i++)
         if (!runs[i].own_plain) runs[i].own_plain = runs[i].plain;
     return count;
-}
-
-pelt_result bench_skins_pose_seconds(const bench_skins *work, uint32_t examples, double *psd, double *kernel,
-                                     pelt_error *error) {
-    return bench_pose_seconds(work->bundle, work->locals, examples, psd, kernel, error);
 }

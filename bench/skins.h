@@ -6,10 +6,25 @@
 
 #include "bench/corrective.h"
 
-enum { BENCH_MOST_RUNS = 64, BENCH_MOST_ROUNDS = 201 };
+enum { BENCH_MOST_RUNS = 64, BENCH_LEAST_ROUNDS = 3, BENCH_MOST_ROUNDS = 201 };
 
 /* The humanoid in one pose, with everything its contestants need. */
-typedef struct bench_skins bench_skins;
+typedef struct bench_skins {
+    pelt_bundle *bundle;
+    pelt_bytes *bytes;
+    pelt_skin skin;
+    pelt_arena *arena; /* owns the arrays */
+    pelt_transform *locals;
+    void *scratch;
+    float *positions, *normals, *tangents, *plain_positions, *plain_normals;
+    uint32_t *vertices; /* [slot] */
+    uint16_t *joints;   /* [vertex][4] */
+    float *weights;     /* [vertex][4] */
+    float *matrices;    /* [joint][12] */
+    float *memory_to, *memory_a, *memory_b;
+    size_t memory_count;
+    bench_corrective correctives[BENCH_CORRECTIVES]; /* the same character with them */
+} bench_skins;
 
 /* One contestant. */
 typedef struct bench_run {
@@ -31,27 +46,14 @@ typedef struct bench_run {
 
 bench_skins *bench_skins_new(uint32_t vertices, uint32_t seed, pelt_error *error);
 void bench_skins_free(bench_skins *work);
-const pelt_skin *bench_skins_skin(const bench_skins *work);
-const pelt_bytes *bench_skins_bytes(const bench_skins *work);
-/* With a kernel corrective of 240 examples and five displacements per vertex; the caller frees bytes and arena. */
-pelt_result bench_skins_kernel(const bench_skins *work, bench_corrective *out, pelt_error *error);
-/* The same character with a corrective: [BENCH_CORRECTIVES]. */
-const bench_corrective *bench_skins_correctives(const bench_skins *work);
 
 /* The contestants, at most BENCH_MOST_RUNS; returns their number. They point into the list and into the work. */
 size_t bench_skins_list(const bench_skins *work, uint32_t threads, bench_run *runs);
 
-/* Refuses fewer rounds than a median needs, and more than there is room for. */
-pelt_result bench_check_turns(uint32_t rounds, pelt_error *error);
-
-/* Runs them alternately, at most BENCH_MOST_ROUNDS times. */
+/* Runs them alternately, BENCH_LEAST_ROUNDS to BENCH_MOST_ROUNDS times. */
 void bench_skins_time(bench_skins *work, bench_run *runs, size_t count, uint32_t rounds);
 
 /* Both loops must compute the same thing, or their times mean nothing. */
 bool bench_skins_agree(bench_skins *work);
-
-/* The cost of a pose before any vertex is touched, in seconds, with correctives of this many examples. */
-pelt_result bench_skins_pose_seconds(const bench_skins *work, uint32_t examples, double *psd, double *kernel,
-                                     pelt_error *error);
 
 #endif

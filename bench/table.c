@@ -92,16 +92,14 @@ typedef struct table_method {
 static pelt_result fill_rows(const bench_skins *work, const pelt_bytes *joints, const bench_corrective *kernel,
                              uint32_t seed, uint32_t rounds, const char *device, bench_table_row *rows,
                              pelt_error *error) {
-    const bench_corrective *made = bench_skins_correctives(work);
+    const bench_corrective *made = work->correctives;
     pelt_skin driven;
     pelt_result result = pelt_open(joints->bytes, joints->size, &driven);
     if (result) return pelt_fail(error, result, "the skin with driven joints: %s", pelt_result_text(result));
-    const table_method methods[BENCH_TABLE_METHODS] = {{"ssd", bench_skins_skin(work), bench_skins_bytes(work)},
-                                                       {"psd-8", &made[1].skin, made[1].bytes},
-                                                       {"wpsd-8", &made[2].skin, made[2].bytes},
-                                                       {"joints", &driven, joints},
-                                                       {"eigen-5", &made[0].skin, made[0].bytes},
-                                                       {"kernel-5", &kernel->skin, kernel->bytes}};
+    const table_method methods[BENCH_TABLE_METHODS] = {
+        {"ssd", &work->skin, work->bytes},         {"psd-8", &made[1].skin, made[1].bytes},
+        {"wpsd-8", &made[2].skin, made[2].bytes},  {"joints", &driven, joints},
+        {"eigen-5", &made[0].skin, made[0].bytes}, {"kernel-5", &kernel->skin, kernel->bytes}};
     for (int m = 0; m < BENCH_TABLE_METHODS && !result; m++)
         result =
             fill_row(methods[m].name, methods[m].skin, methods[m].bytes->size, seed, rounds, device, &rows[m], error);
@@ -114,7 +112,7 @@ pelt_result bench_table(uint32_t vertices, uint32_t seed, uint32_t rounds, const
     if (!work) return error->code;
     bench_corrective kernel = {0};
     pelt_bytes *joints = fit_joints(vertices, seed, error);
-    pelt_result result = joints ? bench_skins_kernel(work, &kernel, error) : error->code;
+    pelt_result result = joints ? bench_kernel_make(work->bundle, work->locals, &kernel, error) : error->code;
     if (!result) result = fill_rows(work, joints, &kernel, seed, rounds, device, rows, error);
     pelt_bytes_free(kernel.bytes), pelt_arena_free(kernel.arena);
     pelt_bytes_free(joints);

@@ -5,6 +5,7 @@
 
 #include "rig/json.h"
 #include "rig/rig.h"
+#include "rig/text.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -107,12 +108,10 @@ int cli_print_json(const cli_args *args, json_t *object);
 /* At the end of a program that was called with --json and failed: prints the messages as one object, {"error": {...}},
    unless an object has been printed. */
 void cli_print_json_error(int code);
+/* Keeps a message for that; notes are not failures. */
+void cli_note_error(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 /* Called before any JSON is made: detects when it runs out of memory. */
 void cli_watch_json(void);
-/* json_pack, but names that are not UTF-8 are escaped, and numbers that are not finite become null, where jansson's
-   returns nothing at all. */
-json_t *cli_pack(const char *format, ...);
-
 /* A progress bar on standard error, if that is a terminal: the task, how much is done, and the time left. */
 pelt_progress cli_progress(const cli_args *args);
 /* A prefix for the bar from now on, "2 of 8, kernel: "; "": none. */
@@ -124,6 +123,15 @@ void cli_print_help(const cli_command *command);
 void cli_print_overview(FILE *out);
 void cli_print_man_page(void);
 
+/* -- Parts of commands, which return the exit code ------------------------------------------------------------------ */
+
+/* `pelt sample face`: writes the face rig's mesh and clips to an existing folder (sample_face.c). */
+int sample_face(const cli_args *args, const char *folder, uint32_t points);
+/* The verbs of `pelt relight` (relight_verbs.c). */
+int relight_train(const cli_args *args);
+int relight_run(const cli_args *args);
+int relight_measure(const cli_args *args);
+
 /* -- Files (files.c) ------------------------------------------------------------------------------------------------- */
 
 /* Checks that no output is one of the inputs, under any name, unless --overwrite is given, and that skin and bundle are
@@ -134,6 +142,9 @@ bool cli_check_files(const cli_args *args);
 pelt_bundle *cli_bundle(const cli_args *args, const char *path, pelt_error *error);
 /* The same for a file that a command writes into a folder, FOLDER/NAME. False after a message. */
 bool cli_may_write(const cli_args *args, const char *path, const char *input);
+
+/* Writes what a function made, which returned `made`, and frees it. */
+pelt_result cli_write_made(pelt_result made, pelt_bytes *bytes, const char *path, pelt_error *error);
 
 /* -- Shared by several commands ------------------------------------------------------------------------------------ */
 
@@ -147,6 +158,7 @@ bool cli_examples(const cli_args *args, pelt_bundle *bundle, const pelt_clip *co
 /* What the fit of a corrective found, in words: an object from pelt_corrective_json or from a skin's text. */
 void cli_say_corrective(const cli_args *args, const json_t *figures);
 
+extern const char *const cli_severities[]; /* by pelt_severity */
 /* Prints the findings (warnings and worse on standard error); false if one is fatal and --force was not given. */
 bool cli_check_findings(const cli_args *args, pelt_findings findings);
 json_t *cli_findings_json(pelt_findings findings);
@@ -171,8 +183,5 @@ bool cli_write_errors(const cli_args *args, const pelt_measure *const *measures,
 
 /* Whether a skin is worse than the plain blend with the file's weights. */
 bool cli_is_worse(const pelt_measure *measure);
-
-/* The file name at the end of a path. */
-const char *cli_base_name(const char *path);
 
 #endif

@@ -22,13 +22,14 @@ static json_t *machine_json(void) {
             break;
         }
     if (file) fclose(file);
-    return cli_pack("{s:s, s:i, s:s, s:s}", "cpu", cpu, "cores", (int)sysconf(_SC_NPROCESSORS_ONLN), "compiler",
+    static const char compiler[] =
 #ifdef __clang__
-                    "clang " __clang_version__,
+        "clang " __clang_version__;
 #else
-                    "gcc " __VERSION__,
+        "gcc " __VERSION__;
 #endif
-                    "pelt", PELT_VERSION);
+    return pelt_json_pack("{cpu:s, cores:i, compiler:s, pelt:s}", cpu, (int)sysconf(_SC_NPROCESSORS_ONLN), compiler,
+                          PELT_VERSION);
 }
 
 static void print_runs(const cli_args *args, const pelt_skin *skin, const bench_run *runs, size_t count, json_t *rows) {
@@ -37,13 +38,12 @@ static void print_runs(const cli_args *args, const pelt_skin *skin, const bench_
         cli_say(args, "%-7s %8u  %-7s %-9s %7u  %8.2f %8.2f  %8.2f %8.2f %8.1f\n", r->method, skin->vertex_count,
                 r->isa_name, r->output, r->threads, r->time.median, r->time.best, plain, own,
                 r->bytes / r->time.median);
-        json_array_append_new(rows, cli_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:b, s:s, s:i, s:f, s:f, s:f, s:f, s:f}",
-                                             "method", r->method, "vertices", (int)skin->vertex_count, "joints",
-                                             (int)skin->joint_count, "influences", 4, "device", "cpu", "isa",
-                                             r->isa_name, "normals", r->normals, "output", r->output, "threads",
-                                             (int)r->threads, "ns_per_vertex", r->time.median, "ns_per_vertex_best",
-                                             r->time.best, "ratio_to_plain", plain, "ratio_to_own_plain", own,
-                                             "gb_per_s", r->bytes / r->time.median));
+        json_array_append_new(
+            rows, pelt_json_pack(
+                      "{method:s, vertices:u, joints:u, influences:i, device:s, isa:s, normals:b, output:s, threads:u, "
+                      "ns_per_vertex:f, ns_per_vertex_best:f, ratio_to_plain:f, ratio_to_own_plain:f, gb_per_s:f}",
+                      r->method, skin->vertex_count, skin->joint_count, 4, "cpu", r->isa_name, r->normals, r->output,
+                      r->threads, r->time.median, r->time.best, plain, own, r->bytes / r->time.median));
     }
 }
 
@@ -71,12 +71,11 @@ static int bench_poses(const cli_args *args, const bench_skins *work, json_t **o
     enum { EXAMPLES = 240 };
     pelt_error error = {0};
     double psd = 0, kernel = 0;
-    uint32_t joints = bench_skins_skin(work)->joint_count;
-    if (bench_skins_pose_seconds(work, EXAMPLES, &psd, &kernel, &error)) return cli_error(&error);
+    uint32_t joints = work->skin.joint_count;
+    if (bench_pose_seconds(work->bundle, work->locals, EXAMPLES, &psd, &kernel, &error)) return cli_error(&error);
     cli_say(args, "pose of %u joints with %d examples: psd %.1f us, kernel %.1f us\n", joints, EXAMPLES, 1e6 * psd,
             1e6 * kernel);
-    *out = cli_pack("{s:i, s:i, s:f, s:f}", "joints", (int)joints, "examples", EXAMPLES, "psd_us", 1e6 * psd,
-                    "kernel_us", 1e6 * kernel);
+    *out = pelt_json_pack("{joints:u, examples:i, psd_us:f, kernel_us:f}", joints, EXAMPLES, 1e6 * psd, 1e6 * kernel);
     return CLI_DONE;
 }
 
@@ -93,12 +92,12 @@ static int bench_skin_frames(const cli_args *args, const char *method, const pel
         cli_say(args, "%-12s %8u %7u  %-7s %8.2f %8.2f  %9.2f %8.2f  %10.2f %8.2f\n", method, skin->vertex_count,
                 skin->joint_count, f->isa_name, 1e6 * f->pose.median, 1e6 * f->pose.best, 1e6 * f->deform.median,
                 1e6 * f->deform.best, 1e9 * whole / n, 1e9 * best / n);
-        json_array_append_new(rows, cli_pack("{s:s, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "method", method,
-                                             "vertices", (int)skin->vertex_count, "joints", (int)skin->joint_count,
-                                             "isa", f->isa_name, "pose_us", 1e6 * f->pose.median, "pose_us_best",
-                                             1e6 * f->pose.best, "deform_us", 1e6 * f->deform.median, "deform_us_best",
-                                             1e6 * f->deform.best, "frame_ns_per_vertex", 1e9 * whole / n,
-                                             "frame_ns_per_vertex_best", 1e9 * best / n));
+        json_array_append_new(
+            rows, pelt_json_pack("{method:s, vertices:u, joints:u, isa:s, pose_us:f, pose_us_best:f, deform_us:f, "
+                                 "deform_us_best:f, frame_ns_per_vertex:f, frame_ns_per_vertex_best:f}",
+                                 method, skin->vertex_count, skin->joint_count, f->isa_name, 1e6 * f->pose.median,
+                                 1e6 * f->pose.best, 1e6 * f->deform.median, 1e6 * f->deform.best, 1e9 * whole / n,
+                                 1e9 * best / n));
     }
     return CLI_DONE;
 }
@@ -110,14 +109,14 @@ static void say_frame_head(const cli_args *args) {
 
 /* The methods of the first size. */
 static int bench_all_frames(const cli_args *args, const bench_skins *work, uint32_t rounds, json_t *rows) {
-    const bench_corrective *made = bench_skins_correctives(work);
+    const bench_corrective *made = work->correctives;
     bench_corrective kernel = {0};
     pelt_error error = {0};
     say_frame_head(args);
-    int code = bench_skin_frames(args, "ssd", bench_skins_skin(work), rounds, rows);
+    int code = bench_skin_frames(args, "ssd", &work->skin, rounds, rows);
     for (int i = 0; i < BENCH_CORRECTIVES && code == CLI_DONE; i++)
         code = bench_skin_frames(args, made[i].name, &made[i].skin, rounds, rows);
-    if (code == CLI_DONE && bench_skins_kernel(work, &kernel, &error)) code = cli_error(&error);
+    if (code == CLI_DONE && bench_kernel_make(work->bundle, work->locals, &kernel, &error)) code = cli_error(&error);
     if (code == CLI_DONE) code = bench_skin_frames(args, kernel.name, &kernel.skin, rounds, rows);
     pelt_bytes_free(kernel.bytes), pelt_arena_free(kernel.arena);
     return code;
@@ -132,11 +131,12 @@ static int bench_given(const cli_args *args, uint32_t rounds) {
         pelt_error error = {0};
         pelt_skin skin;
         pelt_bytes *bytes = pelt_skin_read(args->inputs[i], &skin, &error);
-        code = bytes ? bench_skin_frames(args, cli_base_name(args->inputs[i]), &skin, rounds, rows) : cli_error(&error);
+        code =
+            bytes ? bench_skin_frames(args, pelt_base_name(args->inputs[i]), &skin, rounds, rows) : cli_error(&error);
         pelt_bytes_free(bytes);
     }
     if (code) return json_decref(rows), code;
-    return cli_print_json(args, cli_pack("{s:o, s:o}", "machine", machine_json(), "frames", rows));
+    return cli_print_json(args, pelt_json_pack("{machine:o, frames:o}", machine_json(), rows));
 }
 
 /* -- Devices ------------------------------------------------------------------------------------------------------- */
@@ -157,12 +157,12 @@ static void print_device_row(device_bench *b, const char *method, const pelt_ski
             1e-9 * r->bytes / r->copy.median, 100 * share, 1e6 * r->frame, r->gap, r->normal_gap);
     json_array_append_new(
         b->rows,
-        cli_pack("{s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "device", b->device,
-                 "title", b->title, "method", method, "vertices", (int)skin->vertex_count, "characters",
-                 (int)r->characters, "normals", r->normals, "us", 1e6 * r->skin.median, "us_best", 1e6 * r->skin.best,
-                 "ns_per_vertex", 1e9 * r->skin.median / vertices, "gb_per_s", 1e-9 * r->bytes / r->skin.median,
-                 "fill_gb_per_s", 1e-9 * r->bytes / r->fill.median, "copy_gb_per_s", 1e-9 * r->bytes / r->copy.median,
-                 "frame_us", 1e6 * r->frame, "gap", r->gap, "normal_gap", r->normal_gap));
+        pelt_json_pack(
+            "{device:s, title:s, method:s, vertices:u, characters:u, normals:b, us:f, us_best:f, ns_per_vertex:f, "
+            "gb_per_s:f, fill_gb_per_s:f, copy_gb_per_s:f, frame_us:f, gap:f, normal_gap:f}",
+            b->device, b->title, method, skin->vertex_count, r->characters, r->normals, 1e6 * r->skin.median,
+            1e6 * r->skin.best, 1e9 * r->skin.median / vertices, 1e-9 * r->bytes / r->skin.median,
+            1e-9 * r->bytes / r->fill.median, 1e-9 * r->bytes / r->copy.median, 1e6 * r->frame, r->gap, r->normal_gap));
 }
 
 static int bench_device_skin(device_bench *b, const char *method, const pelt_skin *skin) {
@@ -198,15 +198,15 @@ static int bench_device_skins(device_bench *b, const uint32_t *sizes, uint32_t s
         pelt_skin skin;
         pelt_bytes *bytes = pelt_skin_read(b->args->inputs[0], &skin, &error);
         if (!bytes) return cli_error(&error);
-        code = bench_device_skin(b, cli_base_name(b->args->inputs[0]), &skin);
+        code = bench_device_skin(b, pelt_base_name(b->args->inputs[0]), &skin);
         pelt_bytes_free(bytes);
         return code;
     }
     for (uint32_t s = 0; s < size_count && code == CLI_DONE; s++) {
         bench_skins *work = bench_skins_new(sizes[s], b->args->seed, &error);
         if (!work) return cli_error(&error);
-        const bench_corrective *correctives = bench_skins_correctives(work);
-        code = bench_device_skin(b, "ssd", bench_skins_skin(work));
+        const bench_corrective *correctives = work->correctives;
+        code = bench_device_skin(b, "ssd", &work->skin);
         for (int i = 0; i < BENCH_CORRECTIVES && code == CLI_DONE; i++)
             code = bench_device_skin(b, correctives[i].name, &correctives[i].skin);
         bench_skins_free(work);
@@ -227,7 +227,7 @@ static int bench_devices(const cli_args *args, const uint32_t *sizes, uint32_t s
     }
     if (code == CLI_DONE && !ran) code = CLI_FAILED;
     if (code) return json_decref(b.rows), code;
-    return cli_print_json(args, cli_pack("{s:o, s:o}", "machine", machine_json(), "rows", b.rows));
+    return cli_print_json(args, pelt_json_pack("{machine:o, rows:o}", machine_json(), b.rows));
 }
 
 /* -- The papers' tables -------------------------------------------------------------------------------------------- */
@@ -259,15 +259,14 @@ static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t si
             say_frames(args, r->cpu_frame), say_frames(args, r->device_frame[0]), say_frames(args, r->device_frame[1]);
             cli_say(args, " %9.3f | %9.3f | %9.3f | %9.3f |\n", 1e-6 * (double)r->file_bytes,
                     1e-6 * (double)r->device_bytes, 1e-6 * (double)r->pose_bytes, 1e-6 * (double)r->output_bytes);
-            json_array_append_new(rows, cli_pack("{s:i, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "vertices",
-                                                 (int)sizes[s], "method", r->method, "cpu_us", 1e6 * r->cpu_frame,
-                                                 "gl_us", 1e6 * r->device_frame[0], "cuda_us", 1e6 * r->device_frame[1],
-                                                 "file_bytes", (json_int_t)r->file_bytes, "device_bytes",
-                                                 (json_int_t)r->device_bytes, "pose_bytes", (json_int_t)r->pose_bytes,
-                                                 "output_bytes", (json_int_t)r->output_bytes));
+            json_array_append_new(rows, pelt_json_pack("{vertices:u, method:s, cpu_us:f, gl_us:f, cuda_us:f, "
+                                                       "file_bytes:z, device_bytes:z, pose_bytes:z, output_bytes:z}",
+                                                       sizes[s], r->method, 1e6 * r->cpu_frame,
+                                                       1e6 * r->device_frame[0], 1e6 * r->device_frame[1],
+                                                       r->file_bytes, r->device_bytes, r->pose_bytes, r->output_bytes));
         }
     }
-    return cli_print_json(args, cli_pack("{s:o, s:o}", "machine", machine_json(), "rows", rows));
+    return cli_print_json(args, pelt_json_pack("{machine:o, rows:o}", machine_json(), rows));
 }
 
 static int bench(const cli_args *args) {
@@ -275,7 +274,7 @@ static int bench(const cli_args *args) {
     if (!cli_count(args, "turns", &rounds) || !read_numbers(args, "vertices", sizes, 16, &size_count))
         return CLI_MISUSE;
     pelt_error wrong;
-    if (bench_check_turns(rounds, &wrong)) return cli_error(&wrong);
+    if (pelt_check_range("turns", rounds, BENCH_LEAST_ROUNDS, BENCH_MOST_ROUNDS, &wrong)) return cli_error(&wrong);
     if (cli_value(args, "table")) {
         if (args->input_count) return cli_misuse(args, "--table makes its own skins; remove %s", args->inputs[0]);
         return bench_tables(args, sizes, cli_value(args, "vertices") ? size_count : 3, rounds);
@@ -298,7 +297,7 @@ static int bench(const cli_args *args) {
             size_t count = bench_skins_list(work, threads, runs);
             bench_skins_time(work, runs, count, rounds);
             if (!bench_skins_agree(work)) code = cli_fail("pelt and the plain loops disagree: this is a bug");
-            print_runs(args, bench_skins_skin(work), runs, count, rows);
+            print_runs(args, &work->skin, runs, count, rows);
             if (!s && code == CLI_DONE) code = bench_poses(args, work, &poses);
             if (!s && code == CLI_DONE) code = bench_all_frames(args, work, rounds, frames);
         } else {
@@ -308,8 +307,8 @@ static int bench(const cli_args *args) {
     }
     free(runs);
     if (code) return json_decref(rows), json_decref(frames), json_decref(poses), code;
-    return cli_print_json(args, cli_pack("{s:o, s:o, s:o, s:o}", "machine", machine_json(), "rows", rows, "frames",
-                                         frames, "pose", poses ? poses : json_null()));
+    return cli_print_json(args, pelt_json_pack("{machine:o, rows:o, frames:o, pose:o}", machine_json(), rows, frames,
+                                               poses ? poses : json_null()));
 }
 
 const cli_command cli_bench = {

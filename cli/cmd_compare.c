@@ -7,8 +7,6 @@
 #include "fit/measure/measure.h"
 #include "io/io.h"
 #include "report/report.h"
-#include "rig/clock.h"
-#include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,26 +74,6 @@ static bool list_contestants(comparison *c) {
     return good;
 }
 
-/* Time of a whole frame, pose and positions and normals, on one thread: the median over the test frames. */
-static double time_frames(const comparison *c, const pelt_skin *skin) {
-    enum { FRAMES = 50 };
-    double times[FRAMES] = {0};
-    void *scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(skin));
-    float *positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
-    float *normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
-    pelt_transform *locals = malloc(skin->joint_count * sizeof *locals);
-    for (size_t i = 0; i < FRAMES && scratch && positions && normals && locals; i++) {
-        const pelt_example *example = &c->test_examples.list[i * c->test_examples.count / FRAMES];
-        pelt_clip_pose(example->clip, &c->bundle->skeleton, example->frame, locals);
-        double start = pelt_wall_seconds();
-        pelt_pose(skin, locals, scratch);
-        pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
-        times[i] = pelt_wall_seconds() - start;
-    }
-    free(scratch), free(positions), free(normals), free(locals);
-    return 1e9 * pelt_quantile(times, FRAMES, 0.5) / skin->vertex_count;
-}
-
 static bool run_contestant(comparison *c, contestant *one, pelt_error *error) {
     one->bytes = pelt_fit(c->bundle, c->train_examples, &one->options, &one->report, error);
     if (!one->bytes) return false;
@@ -112,7 +90,7 @@ static bool run_contestant(comparison *c, contestant *one, pelt_error *error) {
         one->test[t] = pelt_measure_examples(&one->skin, c->bundle, examples, threads, error);
         if (!one->test[t]) return false;
     }
-    one->ns_per_vertex = time_frames(c, &one->skin);
+    one->ns_per_vertex = pelt_frame_nanoseconds(&one->skin, &c->bundle->skeleton, c->test[0]);
     return true;
 }
 
@@ -190,29 +168,30 @@ static json_t *contestant_json(const comparison *c, const contestant *one) {
         cli_add_frames(measure, one->test[t]);
         json_object_set_new(test, c->test[t]->name, measure);
     }
-    return cli_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f}", "method", method_of(one), "blend", blend_of(one),
-                    "corrective", corrective_of(one), "train",
-                    pelt_measure_json(one->report.train, "", "train", c->train_examples), "test", test, "bytes",
-                    (json_int_t)one->bytes->size, "bytes_per_vertex", (double)one->bytes->size / one->skin.vertex_count,
-                    "fit_seconds", one->report.seconds, "ns_per_vertex", one->ns_per_vertex);
+    return pelt_json_pack("{method:s, blend:s, corrective:s, train:o, test:o, bytes:z, bytes_per_vertex:f, "
+                          "fit_seconds:f, ns_per_vertex:f}",
+                          method_of(one), blend_of(one), corrective_of(one),
+                          pelt_measure_json(one->report.train, "", "train", c->train_examples), test, one->bytes->size,
+                          (double)one->bytes->size / one->skin.vertex_count, one->report.seconds, one->ns_per_vertex);
 }
 
 static int print_json(const comparison *c) {
     json_t *methods = json_array();
     for (size_t i = 0; i < c->count; i++) json_array_append_new(methods, contestant_json(c, &c->contestants[i]));
-    return cli_print_json(c->args, cli_pack("{s:s, s:o, s:o, s:o}", "bundle", c->bundle->path, "train",
-                                            names_json(c->train, c->train_count), "test",
-                                            names_json(c->test, c->test_count), "methods", methods));
+    return cli_print_json(c->args, pelt_json_pack("{bundle:s, train:o, test:o, methods:o}", c->bundle->path,
+                                                  names_json(c->train, c->train_count),
+                                                  names_json(c->test, c->test_count), methods));
 }
 
 /* -- The report --------------------------------------------------------------------------------------------------- */
 
-static void show_frame(comparison *c, size_t example, const char *why) {
+static void show_frame(comparison *c, size_t example, const char *why, const contestant *of) {
     const pelt_example *wanted = &c->test_examples.list[example];
     for (size_t i = 0; i < c->shown_count; i++)
         if (c->shown[i].clip == wanted->clip && c->shown[i].frame == wanted->frame) return;
     if (c->shown_count == MOST_PICTURES) return;
-    snprintf(c->why[c->shown_count], sizeof c->why[0], "%s", why);
+    snprintf(c->why[c->shown_count], sizeof c->why[0], of ? "%s of %s/%s" : "%s", why, of ? method_of(of) : NULL,
+             of ? blend_of(of) : NULL);
     c->shown[c->shown_count++] = *wanted;
 }
 
@@ -234,7 +213,7 @@ static bool show_named(comparison *c, const char *name) {
         if (example->frame != frame || strlen(example->clip->name) != length ||
             strncmp(example->clip->name, name, length))
             continue;
-        show_frame(c, i, "chosen");
+        show_frame(c, i, "chosen", NULL);
         return true;
     }
     return cli_fail("--show %s: expected CLIP:FRAME of a test clip, such as \"%s:0\"", name, c->test[0]->name), false;
@@ -242,19 +221,12 @@ static bool show_named(comparison *c, const char *name) {
 
 /* The frames worth a picture: the best method's worst, at one vertex and as a whole, and the first method's worst. */
 static void choose_frames(comparison *c) {
-    size_t best = 0;
-    for (size_t i = 1; i < c->count; i++)
-        if (c->contestants[i].test_all->rms < c->contestants[best].test_all->rms) best = i;
-    const pelt_measure *m = c->contestants[best].test_all, *first = c->contestants[0].test_all;
-    char why[100];
-    snprintf(why, sizeof why, "largest error of %s/%s", method_of(&c->contestants[best]),
-             blend_of(&c->contestants[best]));
-    show_frame(c, m->worst_frame, why);
-    snprintf(why, sizeof why, "worst frame as a whole of %s/%s", method_of(&c->contestants[best]),
-             blend_of(&c->contestants[best]));
-    show_frame(c, largest(m->frame_rms, m->frame_count), why);
-    snprintf(why, sizeof why, "largest error of %s/%s", method_of(&c->contestants[0]), blend_of(&c->contestants[0]));
-    show_frame(c, first->worst_frame, why);
+    const contestant *best = c->contestants, *first = best;
+    for (const contestant *one = best; one < c->contestants + c->count; one++)
+        if (one->test_all->rms < best->test_all->rms) best = one;
+    show_frame(c, best->test_all->worst_frame, "largest error", best);
+    show_frame(c, largest(best->test_all->frame_rms, best->test_all->frame_count), "worst frame as a whole", best);
+    show_frame(c, first->test_all->worst_frame, "largest error", first);
 }
 
 /* Frames spread over the test clips. */
@@ -294,7 +266,7 @@ static const char **clip_names(comparison *c, const pelt_clip **clips, size_t co
 }
 
 static const char *command_line(comparison *c) {
-    char *text = pelt_arena_format(c->bundle->arena, "pelt compare %s", cli_base_name(c->args->inputs[0]));
+    char *text = pelt_arena_format(c->bundle->arena, "pelt compare %s", pelt_base_name(c->args->inputs[0]));
     for (int i = 0; text && c->args->command->options[i].name; i++) {
         const char *value = c->args->values[i];
         if (value)
@@ -349,7 +321,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
     for (size_t k = 0; k < c->pose_count; k++) poses[k] = picture_of(c, &c->poses[k], NULL);
     pelt_eigen_study *study = NULL;
     if (path && study_joints(c, &study, error)) return error->code;
-    pelt_report_page page = {.bundle = cli_base_name(c->bundle->path),
+    pelt_report_page page = {.bundle = pelt_base_name(c->bundle->path),
                              .command = command_line(c),
                              .mesh = &c->bundle->mesh,
                              .train_count = c->train_count,
@@ -369,11 +341,9 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                              .progress = cli_progress(c->args)};
     pelt_bytes html = {0}, png = {0};
     pelt_result result = PELT_OK;
-    if (path) result = pelt_report_html(&page, &html, error);
-    if (path && !result) result = pelt_bytes_write(&html, path, error);
-    if (picture_path && !result) result = pelt_report_sheet(&page, c->panels, &png, error);
-    if (picture_path && !result) result = pelt_bytes_write(&png, picture_path, error);
-    free(html.bytes), free(png.bytes);
+    if (path) result = cli_write_made(pelt_report_html(&page, &html, error), &html, path, error);
+    if (picture_path && !result)
+        result = cli_write_made(pelt_report_sheet(&page, c->panels, &png, error), &png, picture_path, error);
     pelt_eigen_study_free(study);
     return result;
 }

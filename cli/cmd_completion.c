@@ -5,7 +5,6 @@
 
 #include "cli/cli.h"
 #include "io/io.h"
-#include "rig/text.h"
 #include <string.h>
 
 /* -- Scripts -------------------------------------------------------------------------------------------------------- */
@@ -107,9 +106,7 @@ static void offer_methods(const typed *t) {
 static void offer_clips(const typed *t, const cli_args *args) {
     pelt_error error;
     int i = 0;
-    while (i < args->input_count && !pelt_ends_with(args->inputs[i], ".glb") &&
-           !pelt_ends_with(args->inputs[i], ".gltf"))
-        i++;
+    while (i < args->input_count && !pelt_is_gltf(args->inputs[i])) i++;
     pelt_bundle *bundle = i < args->input_count ? pelt_bundle_read(args->inputs[i], &error) : NULL;
     for (uint32_t c = 0; bundle && c < bundle->clip_count; c++) {
         char name[400];

@@ -51,7 +51,7 @@ static int run(const cli_args *args) {
         if (code) return code;
     }
     cli_say(args, "\nLook at %s/report.html in a browser; %s/arm.png is one of its pictures.\n", folder, folder);
-    return cli_print_json(args, cli_pack("{s:s, s:s}", "folder", folder, "report", "report.html"));
+    return cli_print_json(args, pelt_json_pack("{folder:s, report:s}", folder, "report.html"));
 }
 
 const cli_command cli_demo = {

@@ -48,9 +48,8 @@ static int eval_clip(const cli_args *args, cli_deformer *by, const pelt_bundle *
         cli_fail("note: joints of scale 0 flatten %u vertices in the rest pose of %s; they stay there", flat,
                  bundle->path);
     cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, by->skin->vertex_count);
-    return cli_print_json(args, cli_pack("{s:s, s:s, s:s, s:i, s:i}", "output", path, "skin", args->inputs[0], "clip",
-                                         clip->name, "frames", (int)clip->frame_count, "vertices",
-                                         (int)by->skin->vertex_count));
+    return cli_print_json(args, pelt_json_pack("{output:s, skin:s, clip:s, frames:u, vertices:u}", path,
+                                               args->inputs[0], clip->name, clip->frame_count, by->skin->vertex_count));
 }
 
 static int check_words(const cli_args *args) {

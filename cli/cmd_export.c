@@ -101,25 +101,24 @@ static void say_export(const exporting *x, const char *path, const pelt_export_o
 
 static json_t *targets_json(const exporting *x, const pelt_export_report *r) {
     double diagonal = x->bundle->mesh.diagonal;
-    json_t *out = cli_pack("{s:i, s:f, s:f, s:f}", "whole", (int)r->whole_count, "max_fraction", r->worst / diagonal,
-                           "rms_fraction", r->rms / diagonal, "normal_rms_degrees", r->normal_rms_degrees);
+    json_t *out = pelt_json_pack("{whole:u, max_fraction:f, rms_fraction:f, normal_rms_degrees:f}", r->whole_count,
+                                 r->worst / diagonal, r->rms / diagonal, r->normal_rms_degrees);
     if (r->has_truth)
         json_object_set_new(out, "truth",
-                            cli_pack("{s:f, s:f}", "rms_fraction_before", r->true_rms[0] / diagonal,
-                                     "rms_fraction_after", r->true_rms[1] / diagonal));
+                            pelt_json_pack("{rms_fraction_before:f, rms_fraction_after:f}", r->true_rms[0] / diagonal,
+                                           r->true_rms[1] / diagonal));
     return out;
 }
 
 static json_t *export_json(const exporting *x, const char *path, size_t clip_count, const pelt_export_report *r) {
-    json_t *object = cli_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f}", "output", path, "skin",
-                              x->args->inputs[0], "vertices", (int)x->skin.vertex_count, "joints",
-                              (int)x->skin.joint_count, "driven", (int)r->driven_count, "targets", (int)r->target_count,
-                              "clips", (int)clip_count, "beyond_four", (int)r->beyond_four, "shear", r->shear);
-    json_object_set_new(object, "pairs", json_integer(r->pair_count));
+    json_t *object = pelt_json_pack(
+        "{output:s, skin:s, vertices:u, joints:u, driven:u, targets:u, clips:z, beyond_four:u, shear:f, pairs:u}", path,
+        x->args->inputs[0], x->skin.vertex_count, x->skin.joint_count, r->driven_count, r->target_count, clip_count,
+        r->beyond_four, r->shear, r->pair_count);
     if (r->compressed) json_object_set_new(object, "compressed", targets_json(x, r));
     if (x->convex)
         json_object_set_new(object, "convex",
-                            cli_pack("{s:f, s:f}", "rel_err_before", x->cost[0], "rel_err_after", x->cost[1]));
+                            pelt_json_pack("{rel_err_before:f, rel_err_after:f}", x->cost[0], x->cost[1]));
     return object;
 }
 

@@ -47,8 +47,7 @@ static const char *why_worse(const fitting *f) {
     if (o->blend == PELT_BLEND_DISTANCE && o->corrective == PELT_CORRECTIVE_NONE)
         return "weights by distance know nothing about the character; use --blend file or --blend fit";
     if (f->examples.count < 10) return "so few examples teach little; give it more";
-    return "the examples are too few or too different to learn from; give it more, or use a simpler "
-           "method";
+    return "the examples are too few or too different to learn from; give it more, or use a simpler method";
 }
 
 static void judge(fitting *f) {
@@ -98,13 +97,13 @@ static int print_result(fitting *f, const char *path) {
         cli_say(f->args, "  held out  %s  on %zu examples, by a fit to the other %zu\n", text, r->held.count,
                 r->kept.count);
     }
-    json_t *object =
-        cli_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:f, s:f, s:f, s:O}", "skin", pelt_json_text(path), "method",
-                 method, "blend", blend, "corrective", corrective, "train",
-                 r->train ? pelt_measure_json(r->train, path, cli_value(f->args, "train"), f->examples) : json_null(),
-                 "holdout", r->holdout ? pelt_measure_json(r->holdout, path, "held out", r->held) : json_null(),
-                 "bytes", (json_int_t)f->skin->size, "bytes_per_vertex", per_vertex, "seconds", r->seconds,
-                 "cpu_seconds", r->cpu_seconds, "warnings", f->warnings);
+    json_t *object = pelt_json_pack(
+        "{skin:s, method:s, blend:s, corrective:s, train:o, holdout:o, bytes:z, bytes_per_vertex:f, seconds:f, "
+        "cpu_seconds:f, warnings:o}",
+        path, method, blend, corrective,
+        r->train ? pelt_measure_json(r->train, path, cli_value(f->args, "train"), f->examples) : json_null(),
+        r->holdout ? pelt_measure_json(r->holdout, path, "held out", r->held) : json_null(), f->skin->size, per_vertex,
+        r->seconds, r->cpu_seconds, json_incref(f->warnings));
     static const char *const keys[] = {"condition", "damped", "bound", "storage_error"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(figures, keys[i]);
@@ -219,7 +218,7 @@ static bool names_known_clips(const char *path, const char *names) {
         known = false;
         for (uint32_t c = 0; c < bundle->clip_count; c++)
             known |= !strcmp(bundle->clips[c]->name, list[i]) || !strcmp(bundle->clips[c]->name, names);
-        if (!known) cli_fail("%s has no clip \"%s\"", cli_base_name(path), list[i]);
+        if (!known) cli_fail("%s has no clip \"%s\"", pelt_base_name(path), list[i]);
     }
     cli_list_free(list);
     pelt_bundle_free(bundle);

@@ -1,14 +1,12 @@
 /* cmd_info.c: pelt info: what is in a file, and every problem found. */
 
 #include "cli/cache_options.h"
-#include "cli/info_keys.h"
 #include "io/io.h"
 #include "runtime/format.h"
+#include <pelt/keys_fit.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static bool is_gltf(const char *path) { return pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf"); }
 
 /* -- Skins -------------------------------------------------------------------------------------------------------- */
 
@@ -25,9 +23,9 @@ static json_t *list_driven(const cli_args *args, const pelt_skin *skin) {
         const pelt_driven *d = &skin->driven[i];
         counts[d->kind]++;
         json_array_append_new(list,
-                              cli_pack("{s:s, s:s, s:s, s:s, s:f}", "name", skin->names + d->name, "kind",
-                                       kinds[d->kind], "driver", skin->names + skin->joints[d->driver].name, "host",
-                                       skin->names + skin->joints[d->host].name, "amount", (double)d->amount));
+                              pelt_json_pack("{name:s, kind:s, driver:s, host:s, amount:f}", skin->names + d->name,
+                                             kinds[d->kind], skin->names + skin->joints[d->driver].name,
+                                             skin->names + skin->joints[d->host].name, d->amount));
     }
     if (!skin->driven_count) return list;
     cli_say(args, "  %u driven joints:", skin->driven_count);
@@ -48,8 +46,8 @@ static json_t *list_skin_controls(const cli_args *args, const pelt_skin *skin) {
         const pelt_control *c = &skin->controls[i];
         cli_say(args, "  control \"%s\": %g to %g in training, %g at rest\n", skin->names + c->name, (double)c->least,
                 (double)c->most, (double)c->rest);
-        json_array_append_new(list, cli_pack("{s:s, s:f, s:f, s:f}", "name", skin->names + c->name, "rest",
-                                             (double)c->rest, "least", (double)c->least, "most", (double)c->most));
+        json_array_append_new(list, pelt_json_pack("{name:s, rest:f, least:f, most:f}", skin->names + c->name, c->rest,
+                                                   c->least, c->most));
     }
     return list;
 }
@@ -86,12 +84,42 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
         double relative = json_number_value(json_object_get(measure, "rel_err")); /* 0: the plain blend is exact */
         cli_say(args, relative > 0 ? "  rel_err %.3f\n" : "\n", relative);
     }
-    json_t *object = cli_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:i, s:I, s:f, s:o}", "file", path, "kind",
-                              "skin", "vertices", (int)skin.vertex_count, "blocks", (int)skin.block_count, "joints",
-                              (int)skin.joint_count, "tangents", skin.rest_tangents != NULL, "driven", driven,
-                              "controls", controls, "entries", (int)skin.entry_count, "bytes", (json_int_t)bytes->size,
-                              "bytes_per_vertex", (double)bytes->size / skin.vertex_count, "about", about);
+    json_t *object =
+        pelt_json_pack("{file:s, kind:s, vertices:u, blocks:u, joints:u, tangents:b, driven:o, controls:o, entries:u, "
+                       "bytes:z, bytes_per_vertex:f, about:o}",
+                       path, "skin", skin.vertex_count, skin.block_count, skin.joint_count, skin.rest_tangents != NULL,
+                       driven, controls, skin.entry_count, bytes->size, (double)bytes->size / skin.vertex_count, about);
     if (skin.mesh_hash) set_mesh_hash(object, *skin.mesh_hash);
+    pelt_bytes_free(bytes);
+    return object;
+}
+
+/* -- Key points --------------------------------------------------------------------------------------------------- */
+
+static json_t *info_keys(const cli_args *args, const char *path, pelt_error *error) {
+    pelt_keys keys;
+    pelt_bytes *bytes = pelt_keys_read(path, &keys, error);
+    if (!bytes) return NULL;
+    json_t *about = json_loads(keys.about, 0, NULL);
+    if (!about) about = json_object();
+    double per_point = (double)bytes->size / keys.point_count;
+    cli_say(args, "%s: key points: %u keys give %u points of %u values, by %u vectors of %s%s\n", path, keys.key_count,
+            keys.point_count, keys.component_count, keys.basis_count, keys.half ? "half floats" : "floats",
+            keys.shared ? " that the components share" : "");
+    cli_say(args, "  trained on %u frames; judged in %u part%s; diagonal %.4g; %zu bytes (%.1f per point)\n",
+            keys.frame_count, keys.region_count, keys.region_count == 1 ? "" : "s", (double)keys.diagonal, bytes->size,
+            per_point);
+    if (keys.witness_count)
+        cli_say(args, "  %u witnesses, %u of them in a frame%s\n", keys.witness_count, keys.witness_rule->each_frame,
+                keys.control_count ? ", a third if a control leaves its range" : "");
+    if (keys.engine_point_count < keys.point_count)
+        cli_say(args, "  keys are among the first %u points, which drive the others\n", keys.engine_point_count);
+    json_t *object =
+        pelt_json_pack("{file:s, kind:s, points:u, engine_points:u, components:u, keys:u, basis:u, regions:u, "
+                       "witnesses:u, controls:u, half:b, shared:b, frames:u, diagonal:f, bytes:z, about:o}",
+                       path, "keys", keys.point_count, keys.engine_point_count, keys.component_count, keys.key_count,
+                       keys.basis_count, keys.region_count, keys.witness_count, keys.control_count, (int)keys.half,
+                       (int)keys.shared, keys.frame_count, keys.diagonal, bytes->size, about);
     pelt_bytes_free(bytes);
     return object;
 }
@@ -127,15 +155,11 @@ static json_t *info_cache(const cli_args *args, const char *path, pelt_error *er
                  "%zu numbers are not finite, the first in frame %zu, point %zu: leave out that frame", bad,
                  first_bad / 3 / cache.point_count, first_bad / 3 % cache.point_count);
         cli_say(args, "  error: %s\n", text);
-        json_array_append_new(findings,
-                              cli_pack("{s:s, s:s, s:s}", "severity", "error", "what", "not-finite", "text", text));
+        json_array_append_new(findings, pelt_json_pack("{severity:s, what:s, text:s}", "error", "not-finite", text));
     }
-    json_t *object = cli_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "file", path, "kind", "cache", "format", cache.format,
-                              "frames", (int)cache.frame_count, "points", (int)cache.point_count, "findings", findings);
-    if (bad < count)
-        json_object_set_new(object, "range",
-                            cli_pack("[[fff][fff]]", (double)low[0], (double)low[1], (double)low[2], (double)high[0],
-                                     (double)high[1], (double)high[2]));
+    json_t *object = pelt_json_pack("{file:s, kind:s, format:s, frames:u, points:u, findings:o}", path, "cache",
+                                    cache.format, cache.frame_count, cache.point_count, findings);
+    if (bad < count) json_object_set_new(object, "range", pelt_json_pack("[v3 v3]", low, high));
     pelt_arena_free(arena);
     return object;
 }
@@ -164,11 +188,9 @@ static json_t *info_table(const cli_args *args, const char *path, pelt_error *er
         double range[2];
         column_range(table.values, table.row_count, table.column_count, c, range);
         cli_say(args, "  \"%s\": %g to %g\n", table.names[c], range[0], range[1]);
-        json_array_append_new(columns,
-                              cli_pack("{s:s, s:f, s:f}", "name", table.names[c], "least", range[0], "most", range[1]));
+        json_array_append_new(columns, pelt_json_pack("{name:s, least:f, most:f}", table.names[c], range[0], range[1]));
     }
-    json_t *object = cli_pack("{s:s, s:s, s:i, s:o}", "file", path, "kind", "table", "rows", (int)table.row_count,
-                              "columns", columns);
+    json_t *object = pelt_json_pack("{file:s, kind:s, rows:u, columns:o}", path, "table", table.row_count, columns);
     pelt_arena_free(arena);
     return object;
 }
@@ -178,13 +200,14 @@ static json_t *info_table(const cli_args *args, const char *path, pelt_error *er
 /* The cache of a clip given along with the bundle on the command line: body.glb and body.CLIP.pc2. */
 static const char *given_cache(const cli_args *args, const char *bundle_path, const char *clip) {
     char stem[1024];
-    snprintf(stem, sizeof stem, "%s", cli_base_name(bundle_path));
+    snprintf(stem, sizeof stem, "%s", pelt_base_name(bundle_path));
     *strrchr(stem, '.') = 0;
     size_t length = strlen(stem), clip_length = strlen(clip);
     for (int i = 0; i < args->input_count; i++) {
-        const char *name = cli_base_name(args->inputs[i]);
-        if (!is_gltf(name) && !pelt_ends_with(name, ".csv") && !strncmp(name, stem, length) && name[length] == '.' &&
-            !strncmp(name + length + 1, clip, clip_length) && name[length + 1 + clip_length] == '.')
+        const char *name = pelt_base_name(args->inputs[i]);
+        if (!pelt_is_gltf(name) && !pelt_ends_with(name, ".csv") && !strncmp(name, stem, length) &&
+            name[length] == '.' && !strncmp(name + length + 1, clip, clip_length) &&
+            name[length + 1 + clip_length] == '.')
             return args->inputs[i];
     }
     return NULL;
@@ -227,8 +250,8 @@ static json_t *list_controls(const cli_args *args, const pelt_bundle *bundle) {
         }
         cli_say(args, "  control \"%s\": %g to %g, %g at rest\n", bundle->controls.names[i], least, most,
                 (double)bundle->controls.rest[i]);
-        json_array_append_new(list, cli_pack("{s:s, s:f, s:f, s:f}", "name", bundle->controls.names[i], "rest",
-                                             (double)bundle->controls.rest[i], "least", least, "most", most));
+        json_array_append_new(list, pelt_json_pack("{name:s, rest:f, least:f, most:f}", bundle->controls.names[i],
+                                                   bundle->controls.rest[i], least, most));
     }
     return list;
 }
@@ -241,8 +264,8 @@ static json_t *list_objects(const cli_args *args, const pelt_mesh *mesh) {
         const pelt_mesh_object *part = &mesh->objects[i];
         if (mesh->object_count > 1)
             cli_say(args, "  object %u: \"%s\", %u vertices from %u on\n", i, part->name, part->count, part->first);
-        json_array_append_new(list, cli_pack("{s:s, s:s, s:i, s:i}", "name", part->name, "mesh", part->mesh_name,
-                                             "first", (int)part->first, "vertices", (int)part->count));
+        json_array_append_new(list, pelt_json_pack("{name:s, mesh:s, first:u, vertices:u}", part->name, part->mesh_name,
+                                                   part->first, part->count));
     }
     return list;
 }
@@ -270,26 +293,23 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
                                      : ", true positions in ",
                 clips[c]->positions ? clips[c]->source : "", clips[c]->controls_source ? ", controls in " : "",
                 clips[c]->controls_source ? clips[c]->controls_source : "");
-        json_array_append_new(clip_list, cli_pack("{s:s, s:i, s:s?, s:s?}", "name", clips[c]->name, "frames",
-                                                  (int)clips[c]->frame_count, "positions",
-                                                  clips[c]->positions ? clips[c]->source : NULL, "controls",
-                                                  clips[c]->controls_source));
+        json_array_append_new(clip_list,
+                              pelt_json_pack("{name:s, frames:u, positions:s, controls:s}", clips[c]->name,
+                                             clips[c]->frame_count, clips[c]->positions ? clips[c]->source : NULL,
+                                             clips[c]->controls_source));
     }
     json_t *controls = list_controls(args, bundle);
     pelt_findings findings = pelt_diagnose(bundle, clips, clip_count);
     for (size_t i = 0; i < json_array_size(problems); i++)
         pelt_find(&findings, bundle->arena, PELT_FATAL, "cache", "%s", json_string_value(json_array_get(problems, i)));
-    static const char *const words[] = {"note", "warning", "error"};
     for (size_t i = 0; i < findings.count; i++)
-        cli_say(args, "  %s: %s%s\n", words[findings.list[i].severity], findings.list[i].text,
+        cli_say(args, "  %s: %s%s\n", cli_severities[findings.list[i].severity], findings.list[i].text,
                 cli_remedy(args, &findings.list[i]));
-    json_t *object =
-        cli_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:o, s:o, s:o}", "file", path, "kind", "bundle",
-                 "vertices", (int)mesh->vertex_count, "points", (int)points, "triangles", (int)mesh->triangle_count,
-                 "targets", (int)mesh->target_count, "joints", (int)bundle->skeleton.joint_count, "influences",
-                 (int)most_influences(mesh), "diagonal", (double)mesh->diagonal, "clips", clip_list, "controls",
-                 controls, "findings", cli_findings_json(findings));
-    json_object_set_new(object, "objects", objects);
+    json_t *object = pelt_json_pack("{file:s, kind:s, vertices:u, points:u, triangles:u, targets:u, joints:u, "
+                                    "influences:u, diagonal:f, clips:o, controls:o, findings:o, objects:o}",
+                                    path, "bundle", mesh->vertex_count, points, mesh->triangle_count,
+                                    mesh->target_count, bundle->skeleton.joint_count, most_influences(mesh),
+                                    mesh->diagonal, clip_list, controls, cli_findings_json(findings), objects);
     set_mesh_hash(object, pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count));
     if (bundle->has_skin) {
         json_t *skin = info_skin(args, path, error);
@@ -309,18 +329,18 @@ static int run(const cli_args *args) {
     for (int i = 0; i < args->input_count; i++) {
         const char *path = args->inputs[i];
         pelt_error error = {0};
-        json_t *object = is_gltf(path)                   ? info_bundle(args, path, &error)
+        json_t *object = pelt_is_gltf(path)              ? info_bundle(args, path, &error)
                          : pelt_ends_with(path, ".pelt") ? info_skin(args, path, &error)
                          : pelt_ends_with(path, ".csv")  ? info_table(args, path, &error)
                          : pelt_ends_with(path, ".keys") ? info_keys(args, path, &error)
                                                          : info_cache(args, path, &error);
         if (!object) {
             code = cli_error(&error);
-            object = cli_pack("{s:s, s:s}", "file", path, "error", error.text);
+            object = pelt_json_pack("{file:s, error:s}", path, error.text);
         }
         json_array_append_new(files, object);
     }
-    int printed = cli_print_json(args, cli_pack("{s:o}", "files", files));
+    int printed = cli_print_json(args, pelt_json_pack("{files:o}", files));
     return code ? code : printed;
 }
 

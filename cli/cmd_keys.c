@@ -113,16 +113,16 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
     json_t *curve = json_array();
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++) {
         cli_say(args, "  %u: %.3f%%", r->curve_keys[i], 100 * r->curve_error[i]);
-        json_array_append_new(curve, cli_pack("[i, f]", (int)r->curve_keys[i], r->curve_error[i]));
+        json_array_append_new(curve, pelt_json_pack("[u f]", r->curve_keys[i], r->curve_error[i]));
     }
     cli_say(args, "\n");
-    return cli_print_json(
-        args, cli_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:I, s:o}", "keys_file", path,
-                       "frames", (int)r->frames, "keys", (int)r->keys, "basis", (int)r->basis, "regions",
-                       (int)r->regions, "witnesses", (int)r->witnesses, "witnesses_each_frame",
-                       (int)r->witnesses_each_frame, "max_fraction_p995", isfinite(r->error_p995) ? r->error_p995 : -1,
-                       "hit_rate", r->hit_rate, "bad_caught", r->bad_caught, "bad_frames", (int)r->bad_frames, "ridge",
-                       r->ridge, "seconds", seconds, "bytes", (json_int_t)bytes, "error_by_keys", curve));
+    return cli_print_json(args,
+                          pelt_json_pack("{keys_file:s, frames:u, keys:u, basis:u, regions:u, witnesses:u, "
+                                         "witnesses_each_frame:u, max_fraction_p995:f, hit_rate:f, bad_caught:f, "
+                                         "bad_frames:u, ridge:f, seconds:f, bytes:z, error_by_keys:o}",
+                                         path, r->frames, r->keys, r->basis, r->regions, r->witnesses,
+                                         r->witnesses_each_frame, isfinite(r->error_p995) ? r->error_p995 : -1,
+                                         r->hit_rate, r->bad_caught, r->bad_frames, r->ridge, seconds, bytes, curve));
 }
 
 static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
@@ -226,12 +226,10 @@ static int print_run(const running *r, double seconds) {
             (unsigned long long)c->misses, (unsigned long long)c->doubts, evaluated, r->keys->point_count,
             (double)c->witnesses / frames, 1e3 * seconds / frames);
     if (r->log) cli_say(r->args, "%u frames logged\n", r->logged);
-    return cli_print_json(r->args,
-                          cli_pack("{s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "frames", (int)frames,
-                                   "logged", (int)r->logged, "hits", (json_int_t)c->hits, "parts", (json_int_t)c->parts,
-                                   "blends", (json_int_t)c->blends, "misses", (json_int_t)c->misses, "doubts",
-                                   (json_int_t)c->doubts, "evaluated_per_frame", evaluated, "witnesses_per_frame",
-                                   (double)c->witnesses / frames, "seconds_per_frame", seconds / frames));
+    return cli_print_json(r->args, pelt_json_pack("{frames:u, logged:u, hits:z, parts:z, blends:z, misses:z, doubts:z, "
+                                                  "evaluated_per_frame:f, witnesses_per_frame:f, seconds_per_frame:f}",
+                                                  frames, r->logged, c->hits, c->parts, c->blends, c->misses, c->doubts,
+                                                  evaluated, (double)c->witnesses / frames, seconds / frames));
 }
 
 static pelt_result start_run(running *r, const pelt_soft_cache_options *options, pelt_arena *arena, pelt_error *error) {
@@ -339,25 +337,18 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
         "%.3g us per call and %.3g us per point: %.2f times faster\n",
         1e3 * m->fill_seconds, m->evaluated, m->witnesses, m->calls, 1e6 * m->call_cost, 1e6 * m->point_cost,
         m->speedup);
-    json_t *json = cli_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:i}", "points", (int)keys->point_count, "keys",
-                            (int)keys->key_count, "basis", (int)keys->basis_count, "frames", (int)m->frame_count,
-                            "max_fraction_p995", m->p995, "rms_fraction", m->rms, "hit_rate", m->hit_rate, "speedup",
-                            m->speedup, "missed_bad_frames", (int)m->missed_bad);
-    json_t *cache =
-        cli_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:i, s:f, s:f, s:f}", "hits", (int)m->verdicts[PELT_CACHE_HIT],
-                 "parts", (int)m->verdicts[PELT_CACHE_PART], "blends", (int)m->verdicts[PELT_CACHE_BLEND], "misses",
-                 (int)m->verdicts[PELT_CACHE_MISS], "doubts", (int)m->verdicts[PELT_CACHE_DOUBT], "witnesses_per_frame",
-                 m->witnesses, "still_jump", m->still_jump, "still_frames", (int)m->still_frames, "calls_per_frame",
-                 m->calls, "call_seconds", m->call_cost, "point_seconds", m->point_cost);
-    json_t *more =
-        cli_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "shots",
-                 (int)m->shot_count, "good_shots", (int)m->good_shots, "max_fraction_p50", m->p50, "max_fraction_p99",
-                 m->p99, "max_fraction", m->largest, "under_bar", m->under_bar, "final_under_bar", m->final_under_bar,
-                 "bad_frames", (int)m->bad_frames, "final_p999", m->final_p999, "recall_at_5", m->recall,
-                 "precision_at_5", m->precision, "correlation", m->correlation, "jump", m->jump, "switch_jump",
-                 m->switch_jump, "evaluated_per_frame", m->evaluated, "fill_seconds", m->fill_seconds);
-    json_object_update(json, more), json_object_update(json, cache);
-    json_decref(more), json_decref(cache);
+    json_t *json = pelt_json_pack(
+        "{points:u, keys:u, basis:u, frames:u, max_fraction_p995:f, rms_fraction:f, hit_rate:f, speedup:f, "
+        "missed_bad_frames:u, shots:u, good_shots:u, max_fraction_p50:f, max_fraction_p99:f, max_fraction:f, "
+        "under_bar:f, final_under_bar:f, bad_frames:u, final_p999:f, recall_at_5:f, precision_at_5:f, correlation:f, "
+        "jump:f, switch_jump:f, evaluated_per_frame:f, fill_seconds:f, hits:u, parts:u, blends:u, misses:u, doubts:u, "
+        "witnesses_per_frame:f, still_jump:f, still_frames:u, calls_per_frame:f, call_seconds:f, point_seconds:f}",
+        keys->point_count, keys->key_count, keys->basis_count, m->frame_count, m->p995, m->rms, m->hit_rate, m->speedup,
+        m->missed_bad, m->shot_count, m->good_shots, m->p50, m->p99, m->largest, m->under_bar, m->final_under_bar,
+        m->bad_frames, m->final_p999, m->recall, m->precision, m->correlation, m->jump, m->switch_jump, m->evaluated,
+        m->fill_seconds, m->verdicts[PELT_CACHE_HIT], m->verdicts[PELT_CACHE_PART], m->verdicts[PELT_CACHE_BLEND],
+        m->verdicts[PELT_CACHE_MISS], m->verdicts[PELT_CACHE_DOUBT], m->witnesses, m->still_jump, m->still_frames,
+        m->calls, m->call_cost, m->point_cost);
     return cli_print_json(args, json);
 }
 
@@ -365,17 +356,14 @@ static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const
                               const pelt_mesh *mesh, keys_faces *faces, double bar, const char *path,
                               pelt_error *error) {
     pelt_bytes html = {0};
-    pelt_keys_page page = {.name = cli_base_name(args->inputs[1]),
+    pelt_keys_page page = {.name = pelt_base_name(args->inputs[1]),
                            .keys = keys,
                            .mesh = mesh,
                            .measure = m,
                            .bar = bar,
                            .threads = args->threads};
-    if (faces) keys_faces_show(faces, m, cli_base_name(args->inputs[2]), &page);
-    pelt_result result = pelt_keys_page_html(&page, &html, error);
-    if (!result) result = pelt_bytes_write(&html, path, error);
-    free(html.bytes);
-    return result;
+    if (faces) keys_faces_show(faces, m, pelt_base_name(args->inputs[2]), &page);
+    return cli_write_made(pelt_keys_page_html(&page, &html, error), &html, path, error);
 }
 
 static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *input, pelt_engine *engine) {
@@ -420,13 +408,14 @@ static int speed(const cli_args *args) {
         cli_say(args, "%-8s", pelt_isa_name(r->isa));
         for (int w = 0; w < BENCH_KEYS_WORK; w++) cli_say(args, "   %7.4f (%.4f)", 1e3 * t[w].median, 1e3 * t[w].best);
         cli_say(args, "\n");
-        json_array_append_new(
-            list, cli_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "isa", pelt_isa_name(r->isa), "solve_ms",
-                           1e3 * t[BENCH_SOLVE].median, "solve_ms_best", 1e3 * t[BENCH_SOLVE].best, "fill_ms",
-                           1e3 * t[BENCH_FILL].median, "fill_ms_best", 1e3 * t[BENCH_FILL].best, "fill_batch_ms",
-                           1e3 * t[BENCH_FILL_BATCH].median, "fill_batch_ms_best", 1e3 * t[BENCH_FILL_BATCH].best));
+        json_array_append_new(list, pelt_json_pack("{isa:s, solve_ms:f, solve_ms_best:f, fill_ms:f, fill_ms_best:f, "
+                                                   "fill_batch_ms:f, fill_batch_ms_best:f}",
+                                                   pelt_isa_name(r->isa), 1e3 * t[BENCH_SOLVE].median,
+                                                   1e3 * t[BENCH_SOLVE].best, 1e3 * t[BENCH_FILL].median,
+                                                   1e3 * t[BENCH_FILL].best, 1e3 * t[BENCH_FILL_BATCH].median,
+                                                   1e3 * t[BENCH_FILL_BATCH].best));
     }
-    return cli_print_json(args, cli_pack("{s:i, s:i, s:o}", "points", (int)points, "basis", (int)basis, "rows", list));
+    return cli_print_json(args, pelt_json_pack("{points:u, basis:u, rows:o}", points, basis, list));
 }
 
 /* -- The command --------------------------------------------------------------------------------------------------- */

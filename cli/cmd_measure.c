@@ -45,8 +45,8 @@ static const pelt_clip *say_clips(const cli_args *args, const pelt_clip *const *
             largest = fmax(largest, *most);
         }
         if (sqrt(sum) > worst) worst = sqrt(sum), which = clips[c];
-        json_array_append_new(list, cli_pack("{s:s, s:i, s:f, s:f}", "clip", clips[c]->name, "frames", (int)frames,
-                                             "rms", sqrt(sum), "max", largest));
+        json_array_append_new(
+            list, pelt_json_pack("{clip:s, frames:u, rms:f, max:f}", clips[c]->name, frames, sqrt(sum), largest));
         if (count > 1)
             cli_say(args, "  \"%s\": rms %.4g  max %.4g, %u frames\n", clips[c]->name, sqrt(sum), largest, frames);
     }
@@ -76,8 +76,8 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
         cli_say(args, "  the plain blend with the file's weights is exact here: there is nothing to be relative to\n");
     json_t *object = pelt_measure_json(m, args->inputs[0], names, examples), *list = json_array();
     const pelt_clip *as_a_whole = say_clips(args, clips, clip_count, m, list);
-    json_t *more = cli_pack("{s:s, s:s, s:o}", "worst_clip", worst->clip->name, "worst_clip_by_rms", as_a_whole->name,
-                            "clips", list);
+    json_t *more =
+        pelt_json_pack("{worst_clip:s, worst_clip_by_rms:s, clips:o}", worst->clip->name, as_a_whole->name, list);
     json_object_update_new(object, more);
     cli_add_frames(object, m);
     warn_if_worse(args, skin, m);

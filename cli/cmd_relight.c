@@ -3,8 +3,6 @@
 #include "cli/cli.h"
 #include <string.h>
 #ifdef PELT_WITH_LIGHT
-#include "cli/relight.h"
-
 static int run(const cli_args *args) {
     const char *verb = args->inputs[0];
     if (!strcmp(verb, "train")) return relight_train(args);
@@ -34,8 +32,7 @@ const cli_command cli_relight = {
       "Training lights: columns x rows between corners A and B (x,y,z); default: under the ceiling."},
      {"move", "NAME=A:B:N+...",
       "The camera, or an object of the scene: from A to B (x,y,z from where it is; x,y,z,degrees turns it too) in N "
-      "places "
-      "(train); where it is, NAME=x,y,z (run)."},
+      "places (train); where it is, NAME=x,y,z (run)."},
      {"points", "pixels|surfaces",
       "Where light is computed: at pixels, or on surfaces; default: pixels, surfaces if something moves."},
      {"texels", "N", "Approximate number of points on surfaces; default: as many as pixels."},
@@ -57,6 +54,6 @@ const cli_command cli_relight = {
      {"reference", "N", "Paths per point of each of the two references; default 512 (measure)."},
      {"at", "N", "Points to compare at, spread over the picture; default 10000 (measure)."},
      {"pictures", "FILE.png", "Also draw lights, keys, full gathers, results and differences (measure).", CLI_OUTPUT}},
-    .example = "pelt relight train cornell --size 100x100 --lights 4x4 --samples 16 -o box.keys",
+    .example = "pelt relight train cornell --size 100x100 --lights 4x4 --samples 32 -o box.keys",
     .first_words = "train|run|measure",
 };

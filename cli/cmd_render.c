@@ -35,6 +35,7 @@ typedef struct film {
     double hottest;                  /* the distance drawn in the hottest colour; 0: no heat */
     double pivot[3];                 /* centre of the orbit */
     pelt_view view;                  /* of the first frame */
+    uint32_t drawn;                  /* frames that are there, from the first on */
     shot shots[BATCH];
 } film;
 
@@ -114,28 +115,41 @@ static void draw_shot(void *user, size_t i, pelt_arena *scratch) {
     pelt_image_free(whole), pelt_image_free(part);
 }
 
-static pelt_result write_shot(const film *f, shot *s, pelt_error *error) {
+static void frame_path(const film *f, uint32_t frame, char path[4096]) {
+    snprintf(path, 4096, "%s/frame_%04u.png", f->folder, frame);
+}
+
+/* How many frames are there, from the first on; each of them is whole. */
+static uint32_t frames_there(const film *f) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/frame_%04u.png", f->folder, s->frame);
-    pelt_result result = s->png.bytes ? pelt_bytes_write(&s->png, path, error) : pelt_no_memory(error);
-    free(s->png.bytes);
-    s->png = (pelt_bytes){0};
-    return result;
+    uint32_t count = 0;
+    while (count < f->clip->frame_count && (frame_path(f, count, path), pelt_file_exists(path))) count++;
+    return count;
+}
+
+static pelt_result write_shot(const film *f, const shot *s, pelt_error *error) {
+    char path[4096];
+    frame_path(f, s->frame, path);
+    return s->png.bytes ? pelt_bytes_write(&s->png, path, error) : pelt_no_memory(error);
 }
 
 static pelt_result draw_frames(film *f, pelt_error *error) {
     pelt_progress progress = cli_progress(f->args);
     pelt_result result = pelt_folder_make(f->folder, error);
-    for (uint32_t first = 0; first < f->clip->frame_count && !result; first += BATCH) {
+    uint32_t begin = cli_value(f->args, "resume") ? frames_there(f) : 0;
+    for (uint32_t first = begin; first < f->clip->frame_count && !result; first += BATCH) {
         uint32_t count = f->clip->frame_count - first < BATCH ? f->clip->frame_count - first : BATCH;
         pelt_should_stop(&progress, "drawing", (double)first / f->clip->frame_count);
         for (uint32_t i = 0; i < count; i++) f->shots[i].frame = first + i, deform(f, &f->shots[i]);
         pelt_parallel(NULL, f->args->threads, count, draw_shot, f);
         for (uint32_t i = 0; i < count; i++) {
-            pelt_result written = write_shot(f, &f->shots[i], result ? NULL : error);
-            if (!result) result = written;
+            if (!result) result = write_shot(f, &f->shots[i], error);
+            free(f->shots[i].png.bytes);
+            f->shots[i].png = (pelt_bytes){0};
+            f->drawn += !result;
         }
     }
+    f->drawn += begin;
     return result;
 }
 
@@ -197,13 +211,19 @@ static int draw_film(film *f, const pelt_skin *skin, double azimuth, double elev
     f->hottest = heat / 100 * f->bundle->mesh.diagonal;
     if (!f->clip || open_film(f, skin, azimuth, elevation, &error)) return cli_error(&error), CLI_FAILED;
     cli_note_controls(f->args, skin, f->bundle);
-    if (draw_frames(f, &error)) return cli_error(&error);
+    if (draw_frames(f, &error)) {
+        int code = cli_error(&error);
+        if (f->drawn)
+            cli_fail("%s: %u of %u frames are there, from the first on; --resume draws the others", f->folder, f->drawn,
+                     f->clip->frame_count);
+        return code;
+    }
     int code = movie ? make_movie(f, movie) : CLI_DONE;
     if (code != CLI_DONE) return code;
     cli_say(f->args, "%s: %u frames of %u x %u pixels\n", f->folder, f->clip->frame_count, f->columns * f->width,
             f->height);
-    return cli_print_json(f->args, cli_pack("{s:s, s:s, s:i}", "output", f->folder, "clip", f->clip->name, "frames",
-                                            (int)f->clip->frame_count));
+    return cli_print_json(
+        f->args, pelt_json_pack("{output:s, clip:s, frames:u}", f->folder, f->clip->name, f->clip->frame_count));
 }
 
 static int run(const cli_args *args) {
@@ -250,6 +270,7 @@ const cli_command cli_render = {
      {"azimuth", "DEG", "Where the camera is around the character; default 0, its front."},
      {"elevation", "DEG", "How high the camera is; default 10."},
      {"turn", "DEG", "How far the camera orbits during the clip; 360 is a turntable. Default 0."},
+     {"resume", NULL, "Keep the frames that are there, from the first on, and draw the others."},
      {"beside", NULL, "The true mesh on the left, the skin on the right."},
      {"heat", "PERCENT", "Colour by error; this much of the diagonal is the brightest."},
      {"movie", "FILE", "Also a .webp or .mp4 of the frames, by ffmpeg.", CLI_OUTPUT}},

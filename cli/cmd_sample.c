@@ -1,11 +1,9 @@
 /* cmd_sample.c: pelt sample: writes a built-in character as a bundle. */
 
 #include "cli/cli.h"
-#include "cli/sample_face.h"
 #include "io/io.h"
 #include "samples/samples.h"
 #include <string.h>
-#include <strings.h>
 
 static pelt_result write_clip(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, pelt_error *error) {
     pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &bundle->mesh, 30, error);
@@ -39,16 +37,16 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const c
         if (pelt_table_write(path, &table, &error)) return cli_error(&error);
         cli_say(args, "%s: %u controls\n", path, bundle->controls.count);
     }
-    return cli_print_json(args, cli_pack("{s:s, s:s, s:i, s:i, s:i}", "sample", name, "folder", folder, "vertices",
-                                         (int)bundle->mesh.vertex_count, "joints", (int)bundle->skeleton.joint_count,
-                                         "clips", (int)bundle->clip_count));
+    return cli_print_json(args,
+                          pelt_json_pack("{sample:s, folder:s, vertices:u, joints:u, clips:u}", name, folder,
+                                         bundle->mesh.vertex_count, bundle->skeleton.joint_count, bundle->clip_count));
 }
 
 /* The user's own character, FILE.glb: DIR/FILE.glb has its mesh and skeleton, and clips with a known truth. */
 static int write_known(const cli_args *args, const pelt_sample_options *options, const char *folder) {
     pelt_error error;
     char name[256], path[4096];
-    snprintf(name, sizeof name, "%s", cli_base_name(options->name));
+    snprintf(name, sizeof name, "%s", pelt_base_name(options->name));
     if (strrchr(name, '.')) *strrchr(name, '.') = 0;
     snprintf(path, sizeof path, "%s/%s.glb", folder, name);
     if (!cli_may_write(args, path, options->name)) return CLI_MISUSE;
@@ -61,18 +59,13 @@ static int write_known(const cli_args *args, const pelt_sample_options *options,
     return code;
 }
 
-static bool is_file(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot && (!strcasecmp(dot, ".glb") || !strcasecmp(dot, ".gltf"));
-}
-
 static int run(const cli_args *args) {
     const char *folder = cli_value(args, "output");
     if (!folder) return cli_misuse(args, "-o DIR is missing: name the folder to write to");
     pelt_sample_options options = {.name = args->inputs[0], .seed = args->seed, .variant = cli_value(args, "variant")};
     if (!cli_count(args, "vertices", &options.vertices) || !cli_count(args, "frames", &options.frames))
         return CLI_MISUSE;
-    bool face = !strcmp(options.name, "face"), file = is_file(options.name);
+    bool face = !strcmp(options.name, "face"), file = pelt_is_gltf(options.name);
     if (options.variant && (face || file)) return cli_misuse(args, "--variant does not apply to %s", options.name);
     if (file && options.vertices) return cli_misuse(args, "--vertices does not apply to %s", options.name);
     if (file) return write_known(args, &options, folder);

@@ -14,22 +14,6 @@
 #include "view/server.h"
 #endif
 
-/* -- Signals ----------------------------------------------------------------------------------------------------- */
-
-/* Ctrl-C and the like are held until polled, so that everything is cleaned up. */
-static sigset_t ends(void) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT), sigaddset(&set, SIGTERM), sigaddset(&set, SIGHUP);
-    return set;
-}
-
-static bool end_is_wanted(void) {
-    sigset_t pending;
-    sigpending(&pending);
-    return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP);
-}
-
 /* -- What is shown ----------------------------------------------------------------------------------------------- */
 
 static pelt_view *open_view(const cli_args *args, bool serving, pelt_error *error) {
@@ -50,32 +34,34 @@ static int no_page(void) {
 
 /* -- Export ------------------------------------------------------------------------------------------------------ */
 
-static int step_or_stop(void *user, const char *task, double fraction) {
-    const pelt_progress *bar = user;
-    if (bar->step) bar->step(bar->user, task, fraction);
-    return end_is_wanted();
-}
-
 static int export_view(const cli_args *args, const char *folder) {
     pelt_error error;
-    pelt_progress bar = cli_progress(args), progress = {step_or_stop, &bar};
+    pelt_progress progress = cli_progress(args);
     size_t count = 0;
-    sigset_t set = ends(), before;
     if (!args->input_count) return cli_misuse(args, "name what to export: a bundle, skins, key points");
     if (!pelt_page_count()) return no_page();
-    sigprocmask(SIG_BLOCK, &set, &before);
     pelt_view *view = open_view(args, false, &error);
     pelt_result result = view ? pelt_view_export(view, folder, &progress, &count, &error) : error.code;
     pelt_view_free(view);
-    sigprocmask(SIG_SETMASK, &before, NULL); /* Ctrl-C ends the program here, leaving nothing behind */
     if (result) return cli_error(&error);
     cli_say(args, "%s: %zu files; any web server can show them\n", folder, count);
-    return cli_print_json(args, cli_pack("{s:s, s:I}", "folder", folder, "files", (json_int_t)count));
+    return cli_print_json(args, pelt_json_pack("{folder:s, files:z}", folder, count));
 }
 
 /* -- Server ------------------------------------------------------------------------------------------------------ */
 
 #ifdef PELT_WITH_SERVER
+/* What ends the server, unless it is ignored: `nohup pelt view` goes on when its terminal is gone. */
+static sigset_t ends(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction now;
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < 3; i++)
+        if (!sigaction(numbers[i], NULL, &now) && now.sa_handler != SIG_IGN) sigaddset(&set, numbers[i]);
+    return set;
+}
+
 /* A page that redirects to the address: all users of a machine can read command lines, but not private files. */
 static bool write_way_in(const char *folder, const char *url, char *path, size_t size) {
     pelt_error error;
@@ -94,21 +80,21 @@ static void open_browser(const char *folder, const char *url) {
     char path[4200];
     posix_spawn_file_actions_t quiet;
     posix_spawnattr_t apart;
-    sigset_t none;
+    sigset_t none, pipes;
     pid_t child;
     bool display =
         (getenv("DISPLAY") && *getenv("DISPLAY")) || (getenv("WAYLAND_DISPLAY") && *getenv("WAYLAND_DISPLAY"));
     if (!display || !write_way_in(folder, url, path, sizeof path)) return;
     char *words[] = {"xdg-open", path, NULL};
-    sigemptyset(&none);
+    sigemptyset(&none), sigemptyset(&pipes), sigaddset(&pipes, SIGPIPE), sigaddset(&pipes, SIGXFSZ);
     posix_spawn_file_actions_init(&quiet);
     posix_spawnattr_init(&apart);
     posix_spawn_file_actions_addopen(&quiet, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_setsigmask(&apart, &none);
+    posix_spawnattr_setsigmask(&apart, &none), posix_spawnattr_setsigdefault(&apart, &pipes);
     posix_spawnattr_setpgroup(&apart, 0); /* Ctrl-C is for pelt alone */
-    posix_spawnattr_setflags(&apart, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&apart, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     signal(SIGCHLD, SIG_IGN);
     posix_spawnp(&child, words[0], &quiet, &apart, words, environ);
     posix_spawn_file_actions_destroy(&quiet);
@@ -124,11 +110,12 @@ static int serve(const cli_args *args, pelt_view *view, const char *folder, uint
     snprintf(url, sizeof url, "http://127.0.0.1:%u/#%s", pelt_server_port(server), pelt_server_key(server));
     cli_say(args, "%s\n", url);
     cli_say(args, "Ctrl-C ends it\n");
-    int code = cli_print_json(args, cli_pack("{s:s, s:i, s:s}", "url", url, "port", (int)pelt_server_port(server),
-                                             "key", pelt_server_key(server)));
+    int code = cli_print_json(
+        args, pelt_json_pack("{url:s, port:u, key:s}", url, pelt_server_port(server), pelt_server_key(server)));
     fflush(stdout);
     if (!cli_value(args, "no-browser")) open_browser(folder, url);
     if (!code) sigwait(set, &got);
+    sigprocmask(SIG_UNBLOCK, set, NULL); /* whoever presses Ctrl-C again does not want to wait */
     pelt_server_stop(server);
     return code;
 }

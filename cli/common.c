@@ -1,10 +1,8 @@
 /* common.c: messages, JSON, progress, and steps shared by several commands. */
 
 #include "cli/cache_options.h"
-#include "cli/json.h"
 #include "io/io.h"
 #include "rig/clock.h"
-#include "rig/text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,18 +48,19 @@ static void print_message(const char *begin, const char *format, va_list argumen
     fputs("\n", stderr);
 }
 
-/* Kept for --json, which reports the program's own failures. */
-static void note_error(const char *format, va_list arguments) {
-    if (!listener) cli_note_error(format, arguments);
+/* Also kept for --json, which reports the program's own failures. */
+static void print_failure(const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    if (!listener) cli_note_error(format, again);
+    va_end(again);
+    print_message("pelt: ", format, arguments);
 }
 
 int cli_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    note_error(format, arguments);
-    va_end(arguments);
-    va_start(arguments, format);
-    print_message("pelt: ", format, arguments);
+    print_failure(format, arguments);
     va_end(arguments);
     return CLI_FAILED;
 }
@@ -77,10 +76,7 @@ void cli_warn(const cli_args *args, const char *format, ...) {
 int cli_misuse(const cli_args *args, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    note_error(format, arguments);
-    va_end(arguments);
-    va_start(arguments, format);
-    print_message("pelt: ", format, arguments);
+    print_failure(format, arguments);
     va_end(arguments);
     if (!listener) fprintf(stderr, "see `pelt %s --help`\n", args->command->name);
     return CLI_MISUSE;
@@ -212,9 +208,7 @@ bool cli_examples(const cli_args *args, pelt_bundle *bundle, const pelt_clip *co
     return true;
 }
 
-static const char *severity_name(pelt_severity severity) {
-    return severity == PELT_FATAL ? "error" : severity == PELT_WARNING ? "warning" : "note";
-}
+const char *const cli_severities[] = {"note", "warning", "error"};
 
 bool cli_check_findings(const cli_args *args, pelt_findings findings) {
     bool fatal = false;
@@ -233,8 +227,9 @@ bool cli_check_findings(const cli_args *args, pelt_findings findings) {
 json_t *cli_findings_json(pelt_findings findings) {
     json_t *list = json_array();
     for (size_t i = 0; i < findings.count; i++)
-        json_array_append_new(list, cli_pack("{s:s, s:s, s:s}", "severity", severity_name(findings.list[i].severity),
-                                             "what", findings.list[i].what, "text", findings.list[i].text));
+        json_array_append_new(list,
+                              pelt_json_pack("{severity:s, what:s, text:s}", cli_severities[findings.list[i].severity],
+                                             findings.list[i].what, findings.list[i].text));
     return list;
 }
 
@@ -261,13 +256,9 @@ void cli_measure_text(const pelt_measure *m, char *text, size_t size) {
 }
 
 void cli_add_frames(json_t *object, const pelt_measure *measure) {
-    json_t *rms = json_array(), *most = json_array();
-    for (uint32_t f = 0; f < measure->frame_count; f++) {
-        json_array_append_new(rms, pelt_json_number(measure->frame_rms[f]));
-        json_array_append_new(most, pelt_json_number(measure->frame_max[f]));
-    }
-    json_t *both = cli_pack("{s:o, s:o}", "frame_rms", rms, "frame_max", most);
-    json_object_update_new(object, both);
+    json_object_update_new(object, pelt_json_pack("{frame_rms:o, frame_max:o}",
+                                                  pelt_json_floats(measure->frame_rms, measure->frame_count),
+                                                  pelt_json_floats(measure->frame_max, measure->frame_count)));
 }
 
 bool cli_write_errors(const cli_args *args, const pelt_measure *const *measures, size_t count, bool several) {
@@ -345,15 +336,7 @@ void cli_say_corrective(const cli_args *args, const json_t *figures) {
         cli_say(
             args,
             "  as the EigenSkin paper counts: at most %.0f displacements and %.0f turns of normals per vertex (mean "
-            "%.1f, "
-            "%.1f), %.0f 4-tuples, %.0f constant registers\n",
+            "%.1f, %.1f), %.0f 4-tuples, %.0f constant registers\n",
             part(memory, "most_displacements"), part(memory, "most_turns"), part(memory, "mean_displacements"),
             part(memory, "mean_turns"), part(memory, "tuples"), part(memory, "constants"));
-}
-
-/* -- Small things -------------------------------------------------------------------------------------------------- */
-
-const char *cli_base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }

@@ -156,15 +156,13 @@ static int report(const live *l) {
     if (!l->args->quiet && !l->args->json)
         fprintf(stderr,
                 "live: %llu frames of %u vertices in %.2f s, %.1f per second; %llu late (more than %.1f ms); latency "
-                "%.3f ms "
-                "(median), %.3f ms (worst); %llu lines skipped\n",
+                "%.3f ms (median), %.3f ms (worst); %llu lines skipped\n",
                 (unsigned long long)t->count, l->by->skin->vertex_count, span, a_second, (unsigned long long)t->late,
                 1e3 / l->rate, median, 1e3 * t->worst, (unsigned long long)l->skipped);
-    return cli_print_json(l->args, cli_pack("{s:s, s:I, s:i, s:f, s:f, s:I, s:f, s:f, s:I}", "output",
-                                            cli_value(l->args, "output"), "frames", (json_int_t)t->count, "vertices",
-                                            (int)l->by->skin->vertex_count, "seconds", span, "frames_per_second",
-                                            a_second, "late", (json_int_t)t->late, "latency_median_ms", median,
-                                            "latency_worst_ms", 1e3 * t->worst, "skipped", (json_int_t)l->skipped));
+    return cli_print_json(l->args, pelt_json_pack("{output:s, frames:z, vertices:u, seconds:f, frames_per_second:f, "
+                                                  "late:z, latency_median_ms:f, latency_worst_ms:f, skipped:z}",
+                                                  cli_value(l->args, "output"), t->count, l->by->skin->vertex_count,
+                                                  span, a_second, t->late, median, 1e3 * t->worst, l->skipped));
 }
 
 static int run_live(live *l, const pelt_bundle *bundle, pelt_error *error) {

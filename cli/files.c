@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "io/io.h"
 #include "runtime/format.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* Iterates over the outputs of a call: the next option that names one, from *index on; NULL at the end. */
@@ -54,13 +55,10 @@ static bool partner_is_input(const cli_args *args, const char *path) {
     return false;
 }
 
-static bool is_gltf(const char *path) {
-    return pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf") || pelt_file_begins(path, "glTF");
-}
-
 bool cli_check_files(const cli_args *args) {
     const cli_command *command = args->command;
-    if (!strncmp(command->arguments, "SKIN BUNDLE", 11) && is_gltf(args->inputs[0]) &&
+    if (!strncmp(command->arguments, "SKIN BUNDLE", 11) &&
+        (pelt_is_gltf(args->inputs[0]) || pelt_file_begins(args->inputs[0], "glTF")) &&
         pelt_file_begins(args->inputs[1], PELT_MAGIC)) {
         cli_misuse(args, "%s is a skin and %s a glTF file; the skin comes first: pelt %s %s %s ...", args->inputs[1],
                    args->inputs[0], command->name, args->inputs[1], args->inputs[0]);
@@ -94,4 +92,10 @@ pelt_bundle *cli_bundle(const cli_args *args, const char *path, pelt_error *erro
         return NULL;
     }
     return bundle;
+}
+
+pelt_result cli_write_made(pelt_result made, pelt_bytes *bytes, const char *path, pelt_error *error) {
+    pelt_result result = made ? made : pelt_bytes_write(bytes, path, error);
+    free(bytes->bytes);
+    return result;
 }

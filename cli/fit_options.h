@@ -45,13 +45,12 @@
          "half of them for its normal."},                                                                              \
         {"family", "kernel|arc|features",                                                                              \
          "kernel: what coefficients are made from: kernels of joints and pairs of joints, arc-cosine or other "        \
-         "kernels "                                                                                                    \
-         "of each joint with those next to it, or learned features of these; default whichever predicts unseen "       \
+         "kernels of each joint with those next to it, or learned features of these; default whichever predicts "      \
+         "unseen "                                                                                                     \
          "examples best."},                                                                                            \
         {"threshold", "X",                                                                                             \
          "eigen: vertices belong to a joint if displaced by more than this share of the most; default 0.04, or less "  \
-         "if "                                                                                                         \
-         "that predicts better."},                                                                                     \
+         "if that predicts better."},                                                                                  \
         {"fade", "X",                                                                                                  \
          "eigen: share of the threshold, below it, over which a joint fades out; default 0.5, 0: hard cut."},          \
         {"preset", "vertex-program",                                                                                   \

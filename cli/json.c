@@ -2,7 +2,6 @@
    fail instead of dropping something. */
 
 #include "cli/cli.h"
-#include "cli/json.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,77 +17,6 @@ static void *json_memory(size_t size) {
 }
 
 void cli_watch_json(void) { json_set_alloc_funcs(json_memory, free); }
-
-/* -- Values --------------------------------------------------------------------------------------------------------- */
-
-/* The subset of json_pack's format used here: s s? i I f b o O n in { } and [ ]. */
-typedef struct packing {
-    const char *at;
-    va_list arguments;
-} packing;
-
-static json_t *pack_value(packing *p);
-
-static char next(packing *p) {
-    p->at += strspn(p->at, " ,:");
-    return *p->at ? *p->at++ : 0;
-}
-
-static json_t *pack_text(packing *p) {
-    const char *text = va_arg(p->arguments, const char *);
-    if (*p->at == '?') p->at++;
-    return text ? pelt_json_text(text) : json_null();
-}
-
-static json_t *pack_object(packing *p) {
-    json_t *object = json_object();
-    for (char c = next(p); c == 's'; c = next(p)) {
-        const char *key = va_arg(p->arguments, const char *);
-        if (json_object_set_new(object, key, pack_value(p))) out_of_memory = true;
-    }
-    return object;
-}
-
-static json_t *pack_array(packing *p) {
-    json_t *array = json_array();
-    for (; p->at += strspn(p->at, " ,"), *p->at && *p->at != ']';)
-        if (json_array_append_new(array, pack_value(p))) out_of_memory = true;
-    if (*p->at) p->at++;
-    return array;
-}
-
-static json_t *pack_value(packing *p) {
-    switch (next(p)) {
-    case '{':
-        return pack_object(p);
-    case '[':
-        return pack_array(p);
-    case 's':
-        return pack_text(p);
-    case 'i':
-        return json_integer(va_arg(p->arguments, int));
-    case 'I':
-        return json_integer(va_arg(p->arguments, json_int_t));
-    case 'f':
-        return pelt_json_number(va_arg(p->arguments, double));
-    case 'b':
-        return json_boolean(va_arg(p->arguments, int));
-    case 'o':
-        return va_arg(p->arguments, json_t *);
-    case 'O':
-        return json_incref(va_arg(p->arguments, json_t *));
-    default:
-        return json_null();
-    }
-}
-
-json_t *cli_pack(const char *format, ...) {
-    packing p = {.at = format};
-    va_start(p.arguments, format);
-    json_t *value = pack_value(&p);
-    va_end(p.arguments);
-    return value;
-}
 
 /* -- Printing -------------------------------------------------------------------------------------------------------- */
 
@@ -124,8 +52,8 @@ void cli_print_json_error(int code) {
     if (printed || !sentence_count) return;
     json_t *more = json_array();
     for (int i = 1; i < sentence_count; i++) json_array_append_new(more, pelt_json_text(sentences[i]));
-    json_t *object = cli_pack("{s:{s:s, s:i, s:s, s:o}}", "error", "kind", code == CLI_MISUSE ? "misuse" : "failed",
-                              "status", code, "text", sentences[0], "more", more);
+    json_t *object = pelt_json_pack("{error:{kind:s, status:i, text:s, more:o}}",
+                                    code == CLI_MISUSE ? "misuse" : "failed", code, sentences[0], more);
     print_object(object);
     json_decref(object);
 }

@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "io/io.h"
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,15 @@ const cli_command *const cli_commands[] = {&cli_info,   &cli_fit,  &cli_eval,   
                                            &cli_export, &cli_keys, &cli_relight, &cli_render,     &cli_bench,
                                            &cli_sample, &cli_demo, &cli_view,    &cli_completion, NULL};
 
-/* Ctrl-C leaves no half-written file behind. */
+static pthread_t main_thread;
+
+/* Ctrl-C leaves no half-written file behind. The threads of OpenBLAS exist before main and cannot be kept from signals: they
+   pass them on, so that what writes is what is interrupted. */
 static void stop(int signal_number) {
+    if (!pthread_equal(pthread_self(), main_thread)) {
+        pthread_kill(main_thread, signal_number);
+        return;
+    }
     pelt_writer_abandon_all();
     signal(signal_number, SIG_DFL);
     raise(signal_number);
@@ -68,7 +76,9 @@ static bool wants_json(int count, char **words) {
 
 int main(int count, char **words) {
     tell_openblas(words);
+    main_thread = pthread_self();
     stop_at(SIGINT), stop_at(SIGTERM), stop_at(SIGHUP);
+    signal(SIGPIPE, SIG_IGN), signal(SIGXFSZ, SIG_IGN); /* writing fails, with a message */
     cli_watch_json();
     int code = cli_main(count, (const char *const *)words);
     if (code && wants_json(count, words)) cli_print_json_error(code);

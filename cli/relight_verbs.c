@@ -1,6 +1,6 @@
 /* relight_verbs.c: the options and output of `pelt relight`: train, run, measure. */
 
-#include "cli/relight.h"
+#include "cli/cli.h"
 #include "io/io.h"
 #include "io/pfm.h"
 #include "light/relight.h"
@@ -116,10 +116,7 @@ static bool read_light(const cli_args *args, const pelt_light_view *view, pelt_l
 
 static pelt_result write_png(const char *path, const pelt_image *image, pelt_error *error) {
     pelt_bytes png;
-    pelt_result result = pelt_image_png(image, &png, error);
-    if (!result) result = pelt_bytes_write(&png, path, error);
-    free(png.bytes);
-    return result;
+    return cli_write_made(pelt_image_png(image, &png, error), &png, path, error);
 }
 
 /* -- Train --------------------------------------------------------------------------------------------------------- */
@@ -129,11 +126,11 @@ static int print_trained(const cli_args *args, const pelt_relight_training *t, c
     const pelt_light_view *view = t->view;
     cli_say(args, "%s: %u frames of %zu points, %u keys, %u vectors, %.1f MB; noise of the training frames %.2f%%\n",
             path, r->lights, view->point_count, r->keys.keys, r->keys.basis, (double)bytes * 1e-6, 100 * r->noise);
-    return cli_print_json(args, cli_pack("{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:f, s:f, s:I}", "keys_file", path,
-                                         "scene", view->name, "points", (json_int_t)view->point_count, "keys",
-                                         (int)r->keys.keys, "basis", (int)r->keys.basis, "lights", (int)r->lights,
-                                         "samples", (int)t->options.samples, "noise", r->noise, "seconds", seconds,
-                                         "bytes", (json_int_t)bytes));
+    return cli_print_json(
+        args, pelt_json_pack(
+                  "{keys_file:s, scene:s, points:z, keys:u, basis:u, lights:u, samples:u, noise:f, seconds:f, bytes:z}",
+                  path, view->name, view->point_count, r->keys.keys, r->keys.basis, r->lights, t->options.samples,
+                  r->noise, seconds, bytes));
 }
 
 static int train_view(const cli_args *args, pelt_light_view *view, pelt_relight_options *options, const char *path,
@@ -220,10 +217,10 @@ static int print_run(const cli_args *args, const pelt_relight_result *r, double 
     cli_say(args, "\n");
     if (r->trust < 1 && !(r->full_seconds > 0))
         cli_say(args, "the light is unlike those in training, so the result may be wrong\n");
-    return cli_print_json(args, cli_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I}", "picture", path, "verdict",
-                                         verdict, "misfit", r->misfit, "trusted_misfit", trusted, "key_seconds",
-                                         r->key_seconds, "full_seconds", r->full_seconds, "look_seconds",
-                                         r->look_seconds, "gathered_pixels", (json_int_t)r->bare));
+    return cli_print_json(args, pelt_json_pack("{picture:s, verdict:s, misfit:f, trusted_misfit:f, key_seconds:f, "
+                                               "full_seconds:f, look_seconds:f, gathered_pixels:z}",
+                                               path, verdict, r->misfit, trusted, r->key_seconds, r->full_seconds,
+                                               r->look_seconds, r->bare));
 }
 
 /* Applies --move to what moved in training. False after a message. */
@@ -301,9 +298,8 @@ int relight_run(const cli_args *args) {
 /* -- Measure ------------------------------------------------------------------------------------------------------- */
 
 static json_t *group_json(const pelt_relight_group *g) {
-    return cli_pack("{s:s, s:i, s:f, s:f, s:i, s:i, s:i}", "group", g->name, "lights", (int)g->lights, "rel_rms",
-                    g->error, "worst", g->worst, "flagged", (int)g->flagged, "wrong", (int)g->wrong, "wrong_unflagged",
-                    (int)g->wrong_unflagged);
+    return pelt_json_pack("{group:s, lights:u, rel_rms:f, worst:f, flagged:u, wrong:u, wrong_unflagged:u}", g->name,
+                          g->lights, g->error, g->worst, g->flagged, g->wrong, g->wrong_unflagged);
 }
 
 static int print_measured(const cli_args *args, const pelt_relight_file *file, const pelt_relight_measure *m) {
@@ -329,14 +325,14 @@ static int print_measured(const cli_args *args, const pelt_relight_file *file, c
                 "seen\n",
                 1e3 * m->look_seconds, 100 * m->bare);
     return cli_print_json(
-        args, cli_pack("{s:I, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",
-                       "points", (json_int_t)file->view.point_count, "keys", (int)file->keys.key_count, "basis",
-                       (int)file->keys.basis_count, "lights", (int)plane->lights, "rel_rms", plane->error,
-                       "noise_rel_rms", plane->noise, "speedup", m->speedup, "speedup_equal_error",
-                       m->speedup_equal_error, "color_rel_rms", plane->color_error, "key_samples", (int)m->key_samples,
-                       "reference_samples", (int)m->reference, "noise_of_one_path", m->noise_of_one_path, "key_ms",
-                       1e3 * m->key_seconds, "key_ms_64", 1e3 * m->quick_seconds, "rays_per_second", m->rays_per_second,
-                       "look_ms", 1e3 * m->look_seconds, "unseen_share", m->bare, "groups", list));
+        args, pelt_json_pack(
+                  "{points:z, keys:u, basis:u, lights:u, rel_rms:f, noise_rel_rms:f, speedup:f, speedup_equal_error:f, "
+                  "color_rel_rms:f, key_samples:u, reference_samples:u, noise_of_one_path:f, key_ms:f, key_ms_64:f, "
+                  "rays_per_second:f, look_ms:f, unseen_share:f, groups:o}",
+                  file->view.point_count, file->keys.key_count, file->keys.basis_count, plane->lights, plane->error,
+                  plane->noise, m->speedup, m->speedup_equal_error, plane->color_error, m->key_samples, m->reference,
+                  m->noise_of_one_path, 1e3 * m->key_seconds, 1e3 * m->quick_seconds, m->rays_per_second,
+                  1e3 * m->look_seconds, m->bare, list));
 }
 
 static pelt_result draw(const cli_args *args, pelt_relight_file *file, const char *path, pelt_error *error) {

@@ -1,7 +1,6 @@
 /* sample_face.c: pelt sample face: the face rig's mesh, and clips of it with their controls. */
 
 #include "cli/cli.h"
-#include "cli/sample_face.h"
 #include "io/io.h"
 #include "samples/face.h"
 #include <string.h>
@@ -94,7 +93,7 @@ static pelt_result write_clip(face_sample *s, const char *name, pelt_face_kind k
     if (!result && !cli_value(s->args, "controls-only")) result = write_frames(s, path, controls, frames, error);
     if (!result) {
         cli_say(s->args, "%s/face.%s: %u frames, %u shots\n", s->folder, name, frames, shots[frames - 1] + 1);
-        json_array_append_new(s->clips, cli_pack("{s:s, s:i}", "clip", name, "frames", (int)frames));
+        json_array_append_new(s->clips, pelt_json_pack("{clip:s, frames:u}", name, frames));
     }
     return result;
 }
@@ -136,9 +135,9 @@ int sample_face(const cli_args *args, const char *folder, uint32_t points) {
     face_sample s = {.args = args, .folder = folder, .arena = pelt_arena_new(0), .clips = json_array()};
     int code = s.arena && s.clips ? make_and_write(&s, points) : cli_fail("not enough memory");
     if (code == CLI_DONE)
-        code = cli_print_json(args, cli_pack("{s:s, s:s, s:i, s:i, s:O}", "sample", "face", "folder", folder, "points",
-                                             (int)pelt_face_mesh(s.face)->vertex_count, "controls", (int)FACE_CONTROLS,
-                                             "clips", s.clips));
+        code = cli_print_json(args, pelt_json_pack("{sample:s, folder:s, points:u, controls:i, clips:o}", "face",
+                                                   folder, pelt_face_mesh(s.face)->vertex_count, FACE_CONTROLS,
+                                                   json_incref(s.clips)));
     json_decref(s.clips);
     pelt_face_free(s.face);
     pelt_arena_free(s.arena);

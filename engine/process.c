@@ -96,7 +96,7 @@ static int run_engine(pelt_child *child, void *user) {
 }
 
 static int run_keeper(pelt_child *child, void *user) {
-    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
     sigset_t ends_of_children, before;
     setpgid(0, 0);
     for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) signal(caught[i], SIG_DFL);

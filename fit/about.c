@@ -18,8 +18,6 @@ static json_t *put(json_t *object, const char *key, json_t *value) {
     return whole(object, json_object_set_new(object, key, value));
 }
 
-static json_t *append(json_t *array, json_t *value) { return whole(array, json_array_append_new(array, value)); }
-
 static json_t *join(json_t *object, json_t *more) { return whole(object, json_object_update_new(object, more)); }
 
 /* -- Measures ------------------------------------------------------------------------------------------------------ */
@@ -32,44 +30,39 @@ static json_t *relative_json(const pelt_measure *m, double value) {
 /* Without jumps there is no place where they occur. */
 static json_t *look_json(const pelt_measure *m, pelt_examples examples) {
     bool jumps = m->jump_max > 0;
-    return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "roughness", relative_json(m, m->roughness), "points",
-                     (int)m->point_count, "mean_edge", pelt_json_number(m->mean_edge), "jump",
-                     relative_json(m, m->jump), "jump_max", pelt_json_number(m->jump_max), "jump_frame",
-                     jumps ? json_integer(examples.list[m->jump_frame].frame) : json_null(), "jump_vertex",
-                     jumps ? json_integer(m->jump_vertex) : json_null());
+    return pelt_json_pack("{roughness:o, points:u, mean_edge:f, jump:o, jump_max:f, jump_frame:o, jump_vertex:o}",
+                          relative_json(m, m->roughness), m->point_count, m->mean_edge, relative_json(m, m->jump),
+                          m->jump_max, jumps ? json_integer(examples.list[m->jump_frame].frame) : json_null(),
+                          jumps ? json_integer(m->jump_vertex) : json_null());
 }
 
 json_t *pelt_measure_json(const pelt_measure *m, const char *skin, const char *clip, pelt_examples examples) {
     json_t *object =
-        json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "skin", pelt_json_text(skin),
-                  "clip", pelt_json_text(clip), "frames", (int)m->frame_count, "vertices", (int)m->vertex_count, "rms",
-                  pelt_json_number(m->rms), "max", pelt_json_number(m->max), "rms_fraction",
-                  pelt_json_number(m->rms_fraction), "max_fraction", pelt_json_number(m->max_fraction), "rel_err",
-                  relative_json(m, m->rel_err), "normal_rms_degrees", pelt_json_number(m->normal_rms_degrees),
-                  "normal_max_degrees", pelt_json_number(m->normal_max_degrees), "worst_frame",
-                  (int)examples.list[m->worst_frame].frame, "worst_vertex", (int)m->worst_vertex);
+        pelt_json_pack("{skin:s, clip:s, frames:u, vertices:u, rms:f, max:f, rms_fraction:f, max_fraction:f, "
+                       "rel_err:o, normal_rms_degrees:f, normal_max_degrees:f, worst_frame:u, worst_vertex:u}",
+                       skin, clip, m->frame_count, m->vertex_count, m->rms, m->max, m->rms_fraction, m->max_fraction,
+                       relative_json(m, m->rel_err), m->normal_rms_degrees, m->normal_max_degrees,
+                       examples.list[m->worst_frame].frame, m->worst_vertex);
     return join(object, look_json(m, examples));
 }
 
 /* -- The blend ----------------------------------------------------------------------------------------------------- */
 
 static json_t *blend_json(const pelt_blend_findings *b, const pelt_fit_options *options) {
-    json_t *rounds = json_array(), *deficient = json_array(), *rest = json_array();
-    for (uint32_t i = 0; i < b->round_count; i++) rounds = append(rounds, pelt_json_number(b->round_rms[i]));
-    for (uint32_t i = 0; i < b->deficient_count; i++) deficient = append(deficient, json_integer(b->deficient[i]));
-    for (uint32_t i = 0; i < b->rest_deficient_count; i++) rest = append(rest, json_integer(b->rest_deficient[i]));
+    json_t *rounds = json_array();
+    for (uint32_t i = 0; i < b->round_count; i++) rounds = pelt_json_append(rounds, pelt_json_number(b->round_rms[i]));
     bool rigid = options->joints.influence_choice == PELT_CHOICE_RIGIDITY;
-    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "influence_choice", rigid ? "rigidity" : "greedy",
-                     "candidates", (int)b->candidate_count, "driven", (int)b->driven_count, "rms", rounds,
-                     "largest_weight", pelt_json_number(b->largest_weight), "ridge", pelt_json_number(b->ridge),
-                     "rank_deficient", deficient, "rest_rank_deficient", rest);
+    return pelt_json_pack("{influence_choice:s, candidates:u, driven:u, rms:o, largest_weight:f, ridge:f, "
+                          "rank_deficient:o, rest_rank_deficient:o}",
+                          rigid ? "rigidity" : "greedy", b->candidate_count, b->driven_count, rounds, b->largest_weight,
+                          b->ridge, pelt_json_integers(b->deficient, b->deficient_count),
+                          pelt_json_integers(b->rest_deficient, b->rest_deficient_count));
 }
 
 /* Weights that a corrective follows: the error, relative to that of the file's weights, and which weights were kept. */
 static json_t *ahead_json(const pelt_blend_findings *b) {
-    return json_pack("{s:o, s:o, s:o, s:b}", "missed", pelt_json_number(b->missed), "pull", pelt_json_number(b->pull),
-                     "held_out", b->held_out > 0 ? pelt_json_number(b->held_out) : json_null(), "file_weights",
-                     b->pull == 0);
+    return pelt_json_pack("{missed:f, pull:f, held_out:o, file_weights:b}", b->missed, b->pull,
+                          b->held_out > 0 ? pelt_json_number(b->held_out) : json_null(), b->pull == 0);
 }
 
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
@@ -82,12 +75,11 @@ static json_t *example_json(pelt_examples examples, uint32_t example) {
 }
 
 static json_t *condition_json(const pelt_condition *c, pelt_examples examples) {
-    json_t *object = json_pack("{s:o, s:o, s:n, s:o}", "value", pelt_json_number(c->value), "where",
-                               c->where ? pelt_json_text(c->where) : json_null(), "closest", "distance",
-                               pelt_json_number(c->distance));
-    if (isfinite(c->distance))
-        object = put(object, "closest",
-                     json_pack("[o, o]", example_json(examples, c->closest[0]), example_json(examples, c->closest[1])));
+    json_t *closest = isfinite(c->distance) ? pelt_json_pack("[o o]", example_json(examples, c->closest[0]),
+                                                             example_json(examples, c->closest[1]))
+                                            : json_null();
+    json_t *object =
+        pelt_json_pack("{value:f, where:s, closest:o, distance:f}", c->value, c->where, closest, c->distance);
     if (c->median > 0) object = put(object, "median", pelt_json_number(c->median));
     return object;
 }
@@ -97,13 +89,10 @@ json_t *pelt_corrective_json(const pelt_fit_report *r, const pelt_bundle *bundle
     json_t *object = json_object();
     if (!r->has_corrective) return object;
     if (r->condition.value > 0) object = put(object, "condition", condition_json(&r->condition, examples));
-    object = put(object, "damped",
-                 json_pack("{s:I, s:I}", "times", (json_int_t)r->damped, "points", (json_int_t)r->damped_points));
-    object = put(object, "bound", pelt_json_number(r->bound));
-    object = put(object, "bound_fraction", pelt_json_number(r->bound / diagonal));
-    object = put(object, "storage_error", pelt_json_number(r->storage_error));
-    object = put(object, "storage_error_fraction", pelt_json_number(r->storage_error / diagonal));
-    return object;
+    return join(object, pelt_json_pack("{damped:{times:z, points:u}, bound:f, bound_fraction:f, storage_error:f, "
+                                       "storage_error_fraction:f}",
+                                       r->damped, r->damped_points, r->bound, r->bound / diagonal, r->storage_error,
+                                       r->storage_error / diagonal));
 }
 
 enum { MOST_SINGULAR = 12 };
@@ -114,17 +103,15 @@ static json_t *eigen_json(const pelt_eigen_field_findings *e) {
         const pelt_eigen_joint_findings *joint = &e->joints[j];
         json_t *singular = json_array();
         for (uint32_t k = 0; k < joint->rank && k < MOST_SINGULAR; k++)
-            singular = append(singular, pelt_json_number(joint->singular[k]));
-        joints = append(joints, json_pack("{s:o, s:i, s:i, s:i, s:o}", "joint", pelt_json_text(joint->name), "examples",
-                                          (int)joint->examples, "support", (int)joint->support, "kept",
-                                          (int)joint->kept, "singular_values", singular));
+            singular = pelt_json_append(singular, pelt_json_number(joint->singular[k]));
+        joints = pelt_json_append(joints,
+                                  pelt_json_pack("{joint:s, examples:u, support:u, kept:u, singular_values:o}",
+                                                 joint->name, joint->examples, joint->support, joint->kept, singular));
     }
     for (uint32_t p = 0; p < e->pair_count; p++)
-        pairs = append(pairs, json_pack("{s:o, s:o, s:i, s:i}", "joint", pelt_json_text(e->pairs[p].name), "above",
-                                        pelt_json_text(e->pairs[p].above), "support", (int)e->pairs[p].support, "kept",
-                                        (int)e->pairs[p].kept));
-    return json_pack("{s:o, s:o, s:o, s:o}", "threshold", pelt_json_number(e->threshold), "width",
-                     pelt_json_number(e->width), "joints", joints, "pairs", pairs);
+        pairs = pelt_json_append(pairs, pelt_json_pack("{joint:s, above:s, support:u, kept:u}", e->pairs[p].name,
+                                                       e->pairs[p].above, e->pairs[p].support, e->pairs[p].kept));
+    return pelt_json_pack("{threshold:f, width:f, joints:o, pairs:o}", e->threshold, e->width, joints, pairs);
 }
 
 /* Errors on left-out examples; kinds that do not occur are omitted. */
@@ -138,10 +125,10 @@ static json_t *eigen_missed_json(const pelt_eigen_findings *e) {
 
 /* As the paper counts it; a 4-tuple of floats has 16 bytes. */
 static json_t *eigen_memory_json(const pelt_eigen_findings *e) {
-    return json_pack("{s:i, s:i, s:o, s:o, s:i, s:i, s:i}", "most_displacements", (int)e->most_displacements,
-                     "most_turns", (int)e->most_tilts, "mean_displacements", pelt_json_number(e->mean_displacements),
-                     "mean_turns", pelt_json_number(e->mean_tilts), "tuples", (int)e->tuples, "tuple_bytes",
-                     (int)(16 * e->tuples), "constants", (int)e->constants);
+    return pelt_json_pack("{most_displacements:u, most_turns:u, mean_displacements:f, mean_turns:f, tuples:u, "
+                          "tuple_bytes:u, constants:u}",
+                          e->most_displacements, e->most_tilts, e->mean_displacements, e->mean_tilts, e->tuples,
+                          16 * e->tuples, e->constants);
 }
 
 /* Specific to one method. */
@@ -158,15 +145,13 @@ static json_t *method_json(const pelt_fit_report *r) {
         if (p->drivers > 0 && p->unseen >= 0) object = put(object, "unseen", pelt_json_number(p->unseen));
     }
     if (k)
-        object = join(object,
-                      json_pack("{s:s, s:o, s:o, s:i, s:i}", "family", pelt_family_name(k->family), "lambda",
-                                pelt_json_number(k->lambda), "validation_error", pelt_json_number(k->validation_error),
-                                "joints", (int)k->joints, "clusters", (int)k->clusters));
+        object = join(object, pelt_json_pack("{family:s, lambda:f, validation_error:f, joints:u, clusters:u}",
+                                             pelt_family_name(k->family), k->lambda, k->validation_error, k->joints,
+                                             k->clusters));
     if (k && k->family == PELT_FAMILY_FEATURES)
-        object = join(object, json_pack("{s:i, s:i}", "features", (int)k->features, "steps", (int)k->steps));
+        object = join(object, pelt_json_pack("{features:u, steps:u}", k->features, k->steps));
     else if (k)
-        object = join(object, json_pack("{s:o, s:o, s:o}", "width", pelt_json_number(k->width), "range",
-                                        pelt_json_number(k->range), "pair", pelt_json_number(k->pair)));
+        object = join(object, pelt_json_pack("{width:f, range:f, pair:f}", k->width, k->range, k->pair));
     if (k && k->form) object = put(object, "form", json_string(k->form));
     if (r->eigen) object = join(object, eigen_json(&r->eigen->positions));
     if (r->eigen) object = put(object, "missed", eigen_missed_json(r->eigen));
@@ -194,15 +179,15 @@ static json_t *measured_json(const pelt_measure *m, json_t *clip, pelt_examples 
 }
 
 char *pelt_about_text(const pelt_fit_report *r, const pelt_bundle *bundle, pelt_examples examples, pelt_error *error) {
-    json_t *about = json_pack("{s:s, s:o, s:s, s:s, s:s, s:i}", "made_by", "pelt " PELT_VERSION, "bundle",
-                              pelt_json_text(bundle->path), "method", pelt_method_name(r->options.method), "blend",
-                              pelt_blend_name(r->options.blend), "corrective",
-                              pelt_corrective_name(r->options.corrective), "examples", (int)examples.count);
+    json_t *about =
+        pelt_json_pack("{made_by:s, bundle:s, method:s, blend:s, corrective:s, examples:z}", "pelt " PELT_VERSION,
+                       bundle->path, pelt_method_name(r->options.method), pelt_blend_name(r->options.blend),
+                       pelt_corrective_name(r->options.corrective), examples.count);
     json_t *warnings = json_array();
     if (r->blend_fit.round_count) about = put(about, "blend_fit", blend_json(&r->blend_fit, &r->options));
     if (r->blend_fit.missed > 0) about = put(about, "blend_fit", ahead_json(&r->blend_fit));
     for (size_t i = 0; i < r->findings.count; i++)
-        warnings = append(warnings, pelt_json_text(r->findings.list[i].text));
+        warnings = pelt_json_append(warnings, pelt_json_text(r->findings.list[i].text));
     if (r->findings.count)
         about = put(about, "warnings", warnings);
     else

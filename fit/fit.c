@@ -7,6 +7,7 @@
 
 #include "fit/about.h"
 #include "fit/corrective/correctives.h"
+#include "fit/examples/clean.h"
 #include "fit/examples/controls.h"
 #include "fit/measure/measure.h"
 #include "pack/pack.h"
@@ -121,8 +122,7 @@ static pelt_result fit_blend(void *user, pelt_error *error) {
     pelt_fitting *f = user;
     f->watch.progress = &f->options.progress;
     pelt_arena_watch(f->arena, &f->watch);
-    if (pelt_next_task(f->arena, "blend", 0, 0.1, 4))
-        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (pelt_next_task(f->arena, "blend", 0, 0.1, 4)) return pelt_stopped(error);
     return pelt_fit_blend(f, error);
 }
 
@@ -151,6 +151,13 @@ static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
     return arrangement;
 }
 
+/* The report names the caller's clips, whichever the fit has used. */
+static void name_own_clips(const pelt_bundle *used, const pelt_bundle *own, pelt_examples list) {
+    for (size_t e = 0; e < list.count; e++)
+        for (uint32_t i = 0; i < own->clip_count; i++)
+            if (list.list[e].clip == used->clips[i]) list.list[e].clip = own->clips[i];
+}
+
 /* -- How wrong it is ----------------------------------------------------------------------------------------------- */
 
 static pelt_measure *measure(pelt_fitting *f, double low, double high, const pelt_arrangement *arrangement,
@@ -166,6 +173,20 @@ static pelt_measure *measure(pelt_fitting *f, double low, double high, const pel
     else
         measured = pelt_measure_watched(&skin, f->bundle, examples, f->options.threads, &f->options.progress, error);
     pelt_bytes_free(bytes);
+    return measured;
+}
+
+/* The same against what the caller gave, where the fit works on a clean copy. */
+static pelt_measure *measure_given(pelt_fitting *f, double low, double high, const pelt_arrangement *arrangement,
+                                   pelt_examples examples, pelt_error *error) {
+    pelt_fitting own = *f;
+    pelt_examples given = {examples.count, calloc(examples.count + 1, sizeof *given.list)};
+    if (!given.list) return pelt_no_memory(error), NULL;
+    for (size_t e = 0; e < given.count; e++) given.list[e] = examples.list[e];
+    name_own_clips(f->bundle, f->given, given);
+    own.bundle = f->given;
+    pelt_measure *measured = measure(&own, low, high, arrangement, given, error);
+    free(given.list);
     return measured;
 }
 
@@ -187,6 +208,7 @@ static double try_blend(const pelt_fitting *f, pelt_blend blend, pelt_examples k
                           .examples = kept,
                           .options = f->options,
                           .told = f->told,
+                          .noise = f->noise,
                           .pull = f->report.blend_fit.pull};
     blind.options.blend = blend;
     if (!blind.options.kernel.family && f->options.corrective == PELT_CORRECTIVE_KERNEL)
@@ -223,8 +245,12 @@ static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
 static void try_ridges(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double high, double errors[2],
                        pelt_error *error) {
     pelt_model none = {0};
-    pelt_fitting blind = {
-        .bundle = f->bundle, .examples = kept, .options = f->options, .told = f->told, .unridged = &none};
+    pelt_fitting blind = {.bundle = f->bundle,
+                          .examples = kept,
+                          .options = f->options,
+                          .told = f->told,
+                          .noise = f->noise,
+                          .unridged = &none};
     blind.options.joints.ridge = PELT_USUAL_RIDGE, blind.options.corrective = PELT_CORRECTIVE_NONE;
     begin_part(&blind, f->low, high);
     const pelt_arrangement *usual = fit_once(&blind, error);
@@ -243,7 +269,7 @@ static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
     if (f->options.blend != PELT_BLEND_JOINTS || o->ridge != 0 || o->influence_choice == PELT_CHOICE_RIGIDITY)
         return PELT_OK;
     pelt_examples seen, unseen, kept, held;
-    pelt_arena *work = pelt_arena_new(0);
+    PELT_SCOPED pelt_arena *work = pelt_arena_new(0);
     pelt_result result = pelt_split_examples(work, f->bundle, f->examples, fraction, &seen, &unseen, error);
     if (!result) result = pelt_split_examples(work, f->bundle, seen, 1.0 / 3, &kept, &held, error);
     bool enough = !result && seen.count >= LEAST_EXAMPLES && held.count;
@@ -254,9 +280,8 @@ static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
     }
     if (enough && !result) *error = (pelt_error){0};
     if (enough && left[0] >= 0 && left[1] >= 0) o->ridge = left[1] < left[0] ? -1 : PELT_USUAL_RIDGE;
-    pelt_arena_free(work);
-    f->report.seconds = pelt_wall_seconds() - wall;
-    f->report.cpu_seconds = pelt_cpu_seconds() - cpu;
+    f->report.seconds += pelt_wall_seconds() - wall;
+    f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
     return result;
 }
 
@@ -267,10 +292,15 @@ static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_
     pelt_fit_report *r = &f->report;
     pelt_result result = pelt_split_examples(f->arena, f->bundle, f->examples, fraction, &r->kept, &r->held, error);
     if (result || !r->held.count || !r->kept.count) return result;
-    pelt_fitting blind = {.bundle = f->bundle, .examples = r->kept, .options = f->options, .told = f->told};
+    pelt_fitting blind = {.bundle = f->bundle,
+                          .given = f->given,
+                          .examples = r->kept,
+                          .options = f->options,
+                          .told = f->told,
+                          .noise = f->noise};
     begin_part(&blind, ends[1], ends[2]);
     const pelt_arrangement *arrangement = fit_once(&blind, error);
-    if (arrangement) r->holdout = measure(&blind, ends[2], ends[3], arrangement, r->held, error);
+    if (arrangement) r->holdout = measure_given(&blind, ends[2], ends[3], arrangement, r->held, error);
     pelt_arena_free(blind.arena);
     return r->holdout ? PELT_OK : error->code;
 }
@@ -285,16 +315,25 @@ void pelt_fit_report_free(pelt_fit_report *report) {
     *report = (pelt_fit_report){0};
 }
 
-static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_error *error) {
+static pelt_result clean_examples(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
+    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
+    pelt_result result = pelt_clean_examples(f, arena, error);
+    f->report.seconds += pelt_wall_seconds() - wall;
+    f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
+    return result;
+}
+
+static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_error *error) {
     double ends[4] = {1, 1, 1, 1};
     *error = (pelt_error){0};
     if (measured) share_time(&f->options, ends);
     begin_part(f, 0, ends[0]);
+    if (is_fitted(&f->options) && clean_examples(f, clean, error)) return NULL;
     if (f->examples.count && choose_ridge(f, error)) return NULL;
     const pelt_arrangement *arrangement = fit_once(f, error);
     if (!arrangement) return NULL;
     if (measured) {
-        f->report.train = measure(f, ends[0], ends[1], arrangement, f->examples, error);
+        f->report.train = measure_given(f, ends[0], ends[1], arrangement, f->examples, error);
         if (!f->report.train || measure_held_out(f, ends, error)) return NULL;
     }
     char *about = pelt_about_text(&f->report, f->bundle, f->examples, error);
@@ -308,14 +347,21 @@ pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit
                      pelt_fit_report *report, pelt_error *error) {
     pelt_error unwanted;
     if (!error) error = &unwanted;
-    pelt_fitting f = {.bundle = bundle, .examples = examples};
+    pelt_fitting f = {.bundle = bundle, .given = bundle, .examples = examples};
     if (options) f.options = *options, f.told = options->progress;
     if (report) *report = (pelt_fit_report){0};
     if (PELT_MISSING(bundle, error) || pelt_fit_resolve(&f.options, error) ||
         pelt_check_control_scales(bundle, &f.options, error) || check_input(&f, report, error) ||
         check_memory(&f, error))
         return NULL;
-    pelt_bytes *bytes = fit(&f, report != NULL && examples.count, error);
+    pelt_arena *clean = pelt_arena_new(0);
+    if (!clean) return pelt_no_memory(error), NULL;
+    pelt_bytes *bytes = fit(&f, report != NULL && examples.count, clean, error);
+    name_own_clips(f.bundle, bundle, f.report.kept), name_own_clips(f.bundle, bundle, f.report.held);
+    if (f.arena)
+        pelt_arena_adopt(f.arena, clean); /* findings */
+    else
+        pelt_arena_free(clean);
     f.report.arena = f.arena;
     if (bytes && report)
         *report = f.report;

@@ -26,6 +26,8 @@ typedef struct pelt_fitting {
     double low, high;   /* the range of the total progress that this part covers */
     pelt_watch watch;
     pelt_model *unridged; /* for the blend "joints" without a ridge, both rough, to compare; or NULL */
+    pelt_bundle *given;   /* by the caller: `bundle` may be a clean copy of it, and errors are those against this one */
+    double noise;         /* in every coordinate of the examples, before it was removed (examples/clean.c); 0: none */
     double pull;          /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
 } pelt_fitting;
 

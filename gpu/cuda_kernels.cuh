@@ -11,6 +11,8 @@ extern "C" {
 }
 
 #define DEVICE static __device__ __forceinline__
+/* A loop over 0 .. count - 1 that the compiler unrolls. */
+#define REPEAT(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
 
 struct pelt_cuda_call {
     pelt_gpu_numbers n;
@@ -41,8 +43,7 @@ template <int V> DEVICE void words(const uint32_t *at, uint32_t (&x)[V]) {
 template <int V> DEVICE void floats(const uint32_t *at, float (&x)[V]) {
     uint32_t u[V];
     words<V>(at, u);
-#pragma unroll
-    for (int v = 0; v < V; v++) x[v] = __uint_as_float(u[v]);
+    REPEAT (v, V) x[v] = __uint_as_float(u[v]);
 }
 
 DEVICE uint4 four(const uint32_t *at) { return __ldg((const uint4 *)at); }
@@ -70,15 +71,11 @@ DEVICE void add_floats(float (&sum)[C][3][V], const float4 *poses, uint32_t stri
     for (uint32_t r = first; r < end; r++) {
         float u[3][V];
         uint32_t source = factors + __ldg(sources + r);
-#pragma unroll
-        for (int i = 0; i < 3; i++) floats<V>(rows + 48 * (size_t)r + 16 * i, u[i]);
-#pragma unroll
-        for (int c = 0; c < C; c++) {
+        REPEAT (i, 3) floats<V>(rows + 48 * (size_t)r + 16 * i, u[i]);
+        REPEAT (c, C) {
             float a = ((const float *)pose_of(poses, stride, c))[source];
-#pragma unroll
-            for (int i = 0; i < 3; i++)
-#pragma unroll
-                for (int v = 0; v < V; v++) sum[c][i][v] += a * u[i][v];
+            REPEAT (i, 3)
+                REPEAT (v, V) sum[c][i][v] += a * u[i][v];
         }
     }
 }
@@ -89,20 +86,15 @@ DEVICE void add_shorts(float (&sum)[C][3][V], const float4 *poses, uint32_t stri
     for (uint32_t r = first; r < end; r++) {
         float low[3][V], high[3][V];
         uint32_t source = factors + __ldg(sources + r);
-#pragma unroll
-        for (int i = 0; i < 3; i++) {
+        REPEAT (i, 3) {
             uint32_t u[V];
             words<V>(rows + 48 * (size_t)r + 16 * i, u);
-#pragma unroll
-            for (int v = 0; v < V; v++) low[i][v] = (float)(int16_t)u[v], high[i][v] = (float)((int32_t)u[v] >> 16);
+            REPEAT (v, V) low[i][v] = (float)(int16_t)u[v], high[i][v] = (float)((int32_t)u[v] >> 16);
         }
-#pragma unroll
-        for (int c = 0; c < C; c++) {
+        REPEAT (c, C) {
             float2 a = *(const float2 *)((const float *)pose_of(poses, stride, c) + source);
-#pragma unroll
-            for (int i = 0; i < 3; i++)
-#pragma unroll
-                for (int v = 0; v < V; v++) sum[c][i][v] += a.x * low[i][v] + a.y * high[i][v];
+            REPEAT (i, 3)
+                REPEAT (v, V) sum[c][i][v] += a.x * low[i][v] + a.y * high[i][v];
         }
     }
 }
@@ -110,14 +102,11 @@ DEVICE void add_shorts(float (&sum)[C][3][V], const float4 *poses, uint32_t stri
 /* x = phi(x) for all elements; branches on phi only once. */
 template <int N> DEVICE void apply_phi(float (&x)[N], uint32_t phi) {
     if (phi == 1) {
-#pragma unroll
-        for (int i = 0; i < N; i++) x[i] = power_of_two(x[i]);
+        REPEAT (i, N) x[i] = power_of_two(x[i]);
     } else if (phi == 0) {
-#pragma unroll
-        for (int i = 0; i < N; i++) x[i] = power_of_two(-square_root(fmaxf(-x[i], 0)));
+        REPEAT (i, N) x[i] = power_of_two(-square_root(fmaxf(-x[i], 0)));
     } else {
-#pragma unroll
-        for (int i = 0; i < N; i++) {
+        REPEAT (i, N) {
             float root = square_root(fmaxf(-x[i], 0));
             x[i] = 0.97f * power_of_two(x[i]) + 0.03f * power_of_two(-1.6986436f * root);
         }
@@ -135,24 +124,25 @@ template <int V, int C, bool SHORTS>
 DEVICE void add_centers(const float (&q)[C][4][V], const uint32_t *at, uint32_t stride, float (&sum)[C][4][V],
                         int part) {
     float u[4][V];
-#pragma unroll
-    for (int k = 0; k < (SHORTS ? 2 : 4); k++) {
+    REPEAT (k, SHORTS ? 2 : 4) {
         uint32_t w[V];
         words<V>(at + k * stride, w);
-#pragma unroll
-        for (int v = 0; v < V; v++) {
+        REPEAT (v, V) {
             if constexpr (SHORTS)
                 u[2 * k][v] = (float)(int32_t)(w[v] << 16), u[2 * k + 1][v] = (float)(int32_t)w[v];
             else
                 u[k][v] = __uint_as_float(w[v]);
         }
     }
-#pragma unroll
-    for (int c = 0; c < C; c++)
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[c][part][v] += q[c][k][v] * u[k][v];
+    REPEAT (c, C)
+        REPEAT (k, 4)
+            REPEAT (v, V) sum[c][part][v] += q[c][k][v] * u[k][v];
+}
+
+template <bool SHORTS> DEVICE float4 steps_of(const pelt_cuda_call &k, uint32_t block) {
+    if (!SHORTS) return make_float4(1, 1, 1, 0);
+    uint4 t = four(k.skin + k.n.at_steps + 4 * block);
+    return make_float4(__uint_as_float(t.x), __uint_as_float(t.y), __uint_as_float(t.z), 0);
 }
 
 DEVICE float guard_of(float s) { return fminf(fmaxf(s, 0), 0.25f) * 4 / fmaxf(s, 0.25f); }
@@ -161,12 +151,9 @@ template <int V, int C, bool SHORTS, bool TILT>
 DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float (&normal)[C][3][V],
                          const float4 *poses, uint32_t stride, uint32_t block, uint32_t lane, uint4 head, uint4 next) {
     float sum[C][4][V], tilt[TILT ? C : 1][4][V];
-#pragma unroll
-    for (int c = 0; c < C; c++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int v = 0; v < V; v++) {
+    REPEAT (c, C)
+        REPEAT (i, 4)
+            REPEAT (v, V) {
                 sum[c][i][v] = 0;
                 if (TILT) tilt[c][i][v] = 0;
             }
@@ -175,51 +162,37 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
         uint4 of = four(k.skin + k.n.at_row_sources + 4 * group);
         bool together = !(of.x & 3) && of.y == of.x + 1 && of.z == of.x + 2 && of.w == of.x + 3;
         float q[C][4][V];
-#pragma unroll
-        for (int i = 0; i < C * 4 * V; i++) q[i / (4 * V)][i / V % 4][i % V] = 0;
+        REPEAT (i, C * 4 * V) q[i / (4 * V)][i / V % 4][i % V] = 0;
         for (uint32_t e = head.w; e < next.w; e++) {
             uint32_t axis = __ldg(k.skin + k.n.at_axes + e);
             float w[V];
             floats<V>(k.skin + k.n.at_axis_weights + 16 * (size_t)e + lane, w);
-#pragma unroll
-            for (int c = 0; c < C; c++) {
+            REPEAT (c, C) {
                 float4 d = distances(pose_of(poses, stride, c), axis, of, together);
-#pragma unroll
-                for (int v = 0; v < V; v++) {
+                REPEAT (v, V) {
                     q[c][0][v] += w[v] * d.x, q[c][1][v] += w[v] * d.y;
                     q[c][2][v] += w[v] * d.z, q[c][3][v] += w[v] * d.w;
                 }
             }
         }
         float flat[C * 4 * V];
-#pragma unroll
-        for (int i = 0; i < C * 4 * V; i++) flat[i] = q[i / (4 * V)][i / V % 4][i % V];
+        REPEAT (i, C * 4 * V) flat[i] = q[i / (4 * V)][i / V % 4][i % V];
         apply_phi(flat, k.phi);
-#pragma unroll
-        for (int i = 0; i < C * 4 * V; i++) q[i / (4 * V)][i / V % 4][i % V] = flat[i];
+        REPEAT (i, C * 4 * V) q[i / (4 * V)][i / V % 4][i % V] = flat[i];
         const uint32_t *at = k.skin + k.n.at_rows + (size_t)group * rows_of_four * k.parts + lane;
-#pragma unroll
-        for (int part = 0; part < 4; part++)
+        REPEAT (part, 4)
             if (part < 3 || k.parts == 4) add_centers<V, C, SHORTS>(q, at + 16 * part, 16 * k.parts, sum, part);
         if constexpr (TILT) {
             at = k.skin + k.n.at_tilts + (size_t)group * rows_of_four * 3 + lane;
             if (k.tilts)
-#pragma unroll
-                for (int part = 0; part < 3; part++) add_centers<V, C, SHORTS>(q, at + 16 * part, 48, tilt, part);
+                REPEAT (part, 3) add_centers<V, C, SHORTS>(q, at + 16 * part, 48, tilt, part);
         }
     }
-    float4 steps = make_float4(1, 1, 1, 0);
-    if (SHORTS) {
-        uint4 t = four(k.skin + k.n.at_steps + 4 * block);
-        steps = make_float4(__uint_as_float(t.x), __uint_as_float(t.y), __uint_as_float(t.z), 0);
-    }
-#pragma unroll
-    for (int c = 0; c < C; c++)
-#pragma unroll
-        for (int v = 0; v < V; v++) {
+    float4 steps = steps_of<SHORTS>(k, block);
+    REPEAT (c, C)
+        REPEAT (v, V) {
             float guard = k.parts == 4 ? guard_of(sum[c][3][v] * steps.y) : 1;
-#pragma unroll
-            for (int i = 0; i < 3; i++) {
+            REPEAT (i, 3) {
                 point[c][i][v] += sum[c][i][v] * (guard * steps.x);
                 if (TILT) normal[c][i][v] += tilt[c][i][v] * (guard * steps.z);
             }
@@ -232,13 +205,10 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
 template <int V, int C>
 DEVICE void move(float (&sum)[C][3][V], const float (&p)[C][3][V], const float4 *matrix, uint32_t stride,
                  const float (&w)[V], float place) {
-#pragma unroll
-    for (int c = 0; c < C; c++)
-#pragma unroll
-        for (int i = 0; i < 3; i++) {
+    REPEAT (c, C)
+        REPEAT (i, 3) {
             float4 m = pose_of(matrix, stride, c)[i];
-#pragma unroll
-            for (int v = 0; v < V; v++)
+            REPEAT (v, V)
                 sum[c][i][v] += w[v] * (m.x * p[c][0][v] + (m.y * p[c][1][v] + (m.z * p[c][2][v] + m.w * place)));
         }
 }
@@ -256,33 +226,24 @@ DEVICE void blend_matrix(const pelt_cuda_call &k, const float4 *poses, uint32_t 
                          uint32_t end, const float (&p)[C][3][V], const float (&n)[C][3][V], float (&position)[C][3][V],
                          float (&normal)[C][3][V]) {
     float m[C][12][V];
-#pragma unroll
-    for (int c = 0; c < C; c++)
-#pragma unroll
-        for (int i = 0; i < 12; i++)
-#pragma unroll
-            for (int v = 0; v < V; v++) m[c][i][v] = 0;
+    REPEAT (c, C)
+        REPEAT (i, 12)
+            REPEAT (v, V) m[c][i][v] = 0;
     for (; entry < end; entry++) {
         float w[V];
         const float4 *matrix = read_joint<V>(k, poses, lane, entry, w);
-#pragma unroll
-        for (int c = 0; c < C; c++)
-#pragma unroll
-            for (int i = 0; i < 3; i++) {
+        REPEAT (c, C)
+            REPEAT (i, 3) {
                 float4 t = pose_of(matrix, stride, c)[i];
-#pragma unroll
-                for (int v = 0; v < V; v++) {
+                REPEAT (v, V) {
                     m[c][4 * i][v] += w[v] * t.x, m[c][4 * i + 1][v] += w[v] * t.y;
                     m[c][4 * i + 2][v] += w[v] * t.z, m[c][4 * i + 3][v] += w[v] * t.w;
                 }
             }
     }
-#pragma unroll
-    for (int c = 0; c < C; c++)
-#pragma unroll
-        for (int i = 0; i < 3; i++)
-#pragma unroll
-            for (int v = 0; v < V; v++) {
+    REPEAT (c, C)
+        REPEAT (i, 3)
+            REPEAT (v, V) {
                 float a = m[c][4 * i][v], b = m[c][4 * i + 1][v], d = m[c][4 * i + 2][v];
                 position[c][i][v] = a * p[c][0][v] + (b * p[c][1][v] + (d * p[c][2][v] + m[c][4 * i + 3][v]));
                 normal[c][i][v] = a * n[c][0][v] + (b * n[c][1][v] + d * n[c][2][v]);
@@ -305,14 +266,11 @@ DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride
     const uint4 head = heads.own, next = heads.next;
     float p[C][3][V], n[C][3][V];
     size_t rest = 48 * (size_t)block + lane;
-#pragma unroll
-    for (int i = 0; i < 3; i++) {
+    REPEAT (i, 3) {
         floats<V>(k.skin + k.n.at_rest + rest + 16 * i, p[0][i]);
         if (KIND != PELT_POSITIONS) floats<V>(k.skin + k.n.at_rest_normals + rest + 16 * i, n[0][i]);
-#pragma unroll
-        for (int c = 0; c < C; c++)
-#pragma unroll
-            for (int v = 0; v < V; v++) {
+        REPEAT (c, C)
+            REPEAT (v, V) {
                 p[c][i][v] = p[0][i][v];
                 if (KIND != PELT_POSITIONS) n[c][i][v] = n[0][i][v];
                 position[c][i][v] = normal[c][i][v] = 0;
@@ -341,10 +299,8 @@ DEVICE void deform(const pelt_cuda_call &k, const float4 *poses, uint32_t stride
         }
     }
     if (KIND != PELT_POSITIONS)
-#pragma unroll
-        for (int c = 0; c < C; c++)
-#pragma unroll
-            for (int v = 0; v < V; v++) {
+        REPEAT (c, C)
+            REPEAT (v, V) {
                 float x = normal[c][0][v], y = normal[c][1][v], z = normal[c][2][v];
                 float scale = rsqrtf(x * x + (y * y + (z * z + 1e-30f)));
                 normal[c][0][v] = x * scale, normal[c][1][v] = y * scale, normal[c][2][v] = z * scale;
@@ -391,8 +347,7 @@ template <int FORM, int KIND, int V, int C, int T> __global__ void __launch_boun
         for (uint32_t c0 = 0; c0 < count; c0 += C) {
             float position[C][3][V], normal[C][3][V];
             deform<FORM, KIND, V, C>(k, memory + c0 * stride, stride, slot >> 4, slot & 15, heads, position, normal);
-#pragma unroll
-            for (int c = 0; c < C; c++) {
+            REPEAT (c, C) {
                 if (c0 + c >= count) break;
                 size_t at = 3 * ((size_t)(first + c0 + c) * slots + begin);
                 store<V>(k.positions + at, position[c], stage, lane, 3 * (slots - begin));

@@ -18,8 +18,7 @@ template <int SPLIT> DEVICE float together(float x) {
 }
 
 template <int SPLIT, int N> DEVICE void add_together(float (&sum)[N]) {
-#pragma unroll
-    for (int i = 0; i < N; i++) sum[i] = together<SPLIT>(sum[i]);
+    REPEAT (i, N) sum[i] = together<SPLIT>(sum[i]);
 }
 
 /* Lets the next kernel start, and waits for the previous one. */
@@ -40,8 +39,7 @@ struct one_joints {
 template <int SPLIT>
 DEVICE one_joints read_joints(const pelt_cuda_call &k, uint32_t first, uint32_t end, uint32_t lane) {
     one_joints out;
-#pragma unroll
-    for (int a = 0; a < ONE_AHEAD; a++) {
+    REPEAT (a, ONE_AHEAD) {
         uint32_t at = min(first + a * SPLIT, end - 1);
         out.joint[a] = __ldg(k.skin + k.n.at_joints + at);
         out.weight[a] = __uint_as_float(__ldg(k.skin + k.n.at_weights + 16 * (size_t)at + lane));
@@ -58,12 +56,10 @@ struct one_rows {
 template <int SPLIT>
 DEVICE one_rows read_rows(const uint32_t *sources, const uint32_t *rows, uint32_t first, uint32_t end) {
     one_rows out;
-#pragma unroll
-    for (int a = 0; a < ONE_AHEAD; a++) {
+    REPEAT (a, ONE_AHEAD) {
         uint32_t at = min(first + a * SPLIT, end - 1);
         out.source[a] = __ldg(sources + at);
-#pragma unroll
-        for (int i = 0; i < 3; i++) {
+        REPEAT (i, 3) {
             out.words[a][i] = __ldg(rows + 48 * (size_t)at + 16 * i);
             if (first + a * SPLIT >= end) out.words[a][i] = 0;
         }
@@ -72,17 +68,14 @@ DEVICE one_rows read_rows(const uint32_t *sources, const uint32_t *rows, uint32_
 }
 
 template <bool SHORTS> DEVICE void add_rows(float (&sum)[3], const one_rows &rows, const float *factors) {
-#pragma unroll
-    for (int a = 0; a < ONE_AHEAD; a++) {
+    REPEAT (a, ONE_AHEAD) {
         if constexpr (SHORTS) {
             float2 f = *(const float2 *)(factors + rows.source[a]);
-#pragma unroll
-            for (int i = 0; i < 3; i++)
+            REPEAT (i, 3)
                 sum[i] += f.x * (float)(int16_t)rows.words[a][i] + f.y * (float)((int32_t)rows.words[a][i] >> 16);
         } else {
             float f = factors[rows.source[a]];
-#pragma unroll
-            for (int i = 0; i < 3; i++) sum[i] += f * __uint_as_float(rows.words[a][i]);
+            REPEAT (i, 3) sum[i] += f * __uint_as_float(rows.words[a][i]);
         }
     }
 }
@@ -108,8 +101,7 @@ struct one_axes {
 
 DEVICE one_axes read_axes(const pelt_cuda_call &k, uint32_t first, uint32_t end, uint32_t lane) {
     one_axes out;
-#pragma unroll
-    for (int a = 0; a < ONE_AXES; a++) {
+    REPEAT (a, ONE_AXES) {
         uint32_t at = min(first + a, end - 1);
         out.axis[a] = __ldg(k.skin + k.n.at_axes + at);
         out.weight[a] = __uint_as_float(__ldg(k.skin + k.n.at_axis_weights + 16 * (size_t)at + lane));
@@ -125,18 +117,14 @@ template <bool SHORTS>
 DEVICE void read_four(const uint32_t *rows, uint32_t group, uint32_t parts, uint32_t lane,
                       one_rows_of_four<SHORTS> &out) {
     const uint32_t *at = rows + (size_t)group * (SHORTS ? 32 : 64) * parts + lane;
-#pragma unroll
-    for (int part = 0; part < 4; part++)
-#pragma unroll
-        for (int i = 0; i < (SHORTS ? 2 : 4); i++)
+    REPEAT (part, 4)
+        REPEAT (i, SHORTS ? 2 : 4)
             out.words[part][i] = part < 3 || parts == 4 ? __ldg(at + 16 * (part + parts * i)) : 0;
 }
 
 template <bool SHORTS> DEVICE void add_four(float *sum, const float (&phi)[4], const one_rows_of_four<SHORTS> &rows) {
-#pragma unroll
-    for (int part = 0; part < 4; part++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
+    REPEAT (part, 4)
+        REPEAT (i, 4) {
             uint32_t word = rows.words[part][SHORTS ? i / 2 : i];
             sum[part] += phi[i] * (SHORTS ? (float)(int32_t)(i % 2 ? word : word << 16) : __uint_as_float(word));
         }
@@ -159,8 +147,7 @@ DEVICE void weigh(const pelt_cuda_call &k, float (&sum)[4], float (&tilt)[4], co
         float phi[4] = {};
         for (uint32_t e = head.w; e < next.w; e += ONE_AXES) {
             if (next.w - head.w > ONE_AXES && (e > head.w || group > first)) read.axes = read_axes(k, e, next.w, lane);
-#pragma unroll
-            for (int a = 0; a < ONE_AXES; a++) {
+            REPEAT (a, ONE_AXES) {
                 float4 d = distances((const float4 *)pose, read.axes.axis[a], of, side_by_side);
                 float w = read.axes.weight[a];
                 phi[0] += w * d.x, phi[1] += w * d.y, phi[2] += w * d.z, phi[3] += w * d.w;
@@ -188,10 +175,8 @@ DEVICE void blend(const pelt_cuda_call &k, const float4 *pose, one_joints joints
                   uint32_t lane, const float (&p)[3], const float (&n)[3], float (&out)[6]) {
     float m[12] = {}, of_normals[KIND == PELT_SCALED ? 12 : 1] = {};
     for (; first < end; first += SPLIT * ONE_AHEAD) {
-#pragma unroll
-        for (int a = 0; a < ONE_AHEAD; a++)
-#pragma unroll
-            for (int i = 0; i < 3; i++) {
+        REPEAT (a, ONE_AHEAD)
+            REPEAT (i, 3) {
                 float w = joints.weight[a];
                 float4 t = pose[joints.joint[a] + i];
                 m[4 * i] += w * t.x, m[4 * i + 1] += w * t.y, m[4 * i + 2] += w * t.z, m[4 * i + 3] += w * t.w;
@@ -202,8 +187,7 @@ DEVICE void blend(const pelt_cuda_call &k, const float4 *pose, one_joints joints
             }
         if (first + SPLIT * ONE_AHEAD < end) joints = read_joints<SPLIT>(k, first + SPLIT * ONE_AHEAD, end, lane);
     }
-#pragma unroll
-    for (int i = 0; i < 3; i++) {
+    REPEAT (i, 3) {
         const float *r = KIND == PELT_SCALED ? of_normals + 4 * i : m + 4 * i;
         out[i] = m[4 * i] * p[0] + (m[4 * i + 1] * p[1] + (m[4 * i + 2] * p[2] + m[4 * i + 3]));
         if (KIND != PELT_POSITIONS) out[3 + i] = r[0] * n[0] + (r[1] * n[1] + r[2] * n[2]);
@@ -225,8 +209,7 @@ __global__ void __launch_bounds__(T) one_kernel(pelt_cuda_call k) {
     const block_heads heads = heads_of(k, block);
     const uint4 head = heads.own, next = heads.next;
     float p[3], n[3], sum[4] = {}, tilt[4] = {};
-#pragma unroll
-    for (int i = 0; i < 3; i++) {
+    REPEAT (i, 3) {
         p[i] = __uint_as_float(__ldg(k.skin + k.n.at_rest + 48 * (size_t)block + 16 * i + lane));
         n[i] = NORMALS ? __uint_as_float(__ldg(k.skin + k.n.at_rest_normals + 48 * (size_t)block + 16 * i + lane)) : 0;
     }
@@ -262,26 +245,19 @@ __global__ void __launch_bounds__(T) one_kernel(pelt_cuda_call k) {
         if (NORMALS && k.tilts == 2)
             add_all_rows<SPLIT, true>(t, tilts, tilt_sources, tilts_at, head.z + part, next.z, of_tilts);
         if (NORMALS && k.tilts) add_together<SPLIT>(t);
-#pragma unroll
-        for (int i = 0; i < 3; i++) p[i] += s[i], n[i] += t[i];
+        REPEAT (i, 3) p[i] += s[i], n[i] += t[i];
     }
     if constexpr (WEIGHTED) {
         weigh<SPLIT, SHORTS, NORMALS>(k, sum, tilt, (const float *)pose, weighted, head, next, head.y + part, lane);
         add_together<SPLIT>(sum);
         if (NORMALS && k.tilts) add_together<SPLIT>(tilt);
-        float4 steps = make_float4(1, 1, 1, 0);
-        if (SHORTS) {
-            uint4 t = four(k.skin + k.n.at_steps + 4 * block);
-            steps = make_float4(__uint_as_float(t.x), __uint_as_float(t.y), __uint_as_float(t.z), 0);
-        }
+        float4 steps = steps_of<SHORTS>(k, block);
         float guard = k.parts == 4 ? guard_of(sum[3] * steps.y) : 1;
-#pragma unroll
-        for (int i = 0; i < 3; i++) p[i] += sum[i] * (guard * steps.x), n[i] += tilt[i] * (guard * steps.z);
+        REPEAT (i, 3) p[i] += sum[i] * (guard * steps.x), n[i] += tilt[i] * (guard * steps.z);
     }
     float out[6] = {};
     blend<SPLIT, KIND>(k, pose, joints, head.x + part, next.x, lane, p, n, out);
-#pragma unroll
-    for (int i = 0; i < (NORMALS ? 6 : 3); i++) out[i] = together<SPLIT>(out[i]);
+    REPEAT (i, NORMALS ? 6 : 3) out[i] = together<SPLIT>(out[i]);
     if (NORMALS) {
         float scale = rsqrtf(out[3] * out[3] + (out[4] * out[4] + (out[5] * out[5] + 1e-30f)));
 #pragma unroll
@@ -289,8 +265,7 @@ __global__ void __launch_bounds__(T) one_kernel(pelt_cuda_call k) {
     }
     if (wanted >= slots) return;
     const size_t at = 3 * ((size_t)blockIdx.y * slots + slot);
-#pragma unroll
-    for (int i = 0; i < 3; i++) {
+    REPEAT (i, 3) {
         if (i % SPLIT == part) k.positions[at + i] = out[i];
         if (NORMALS && (i + 1) % SPLIT == part) k.normals[at + i] = out[3 + i];
     }

@@ -144,8 +144,7 @@ DEVICE void multiply(float (&sums)[4][4], const tile_rows &rows, uint4 numbers, 
 
 DEVICE float3 place_of(const pelt_cuda_tensor &t, const float4 *pose) {
     float out[3];
-#pragma unroll
-    for (int i = 0; i < 3; i++) {
+    REPEAT (i, 3) {
         float4 m = __ldg(pose + i);
         out[i] = m.x * t.middle.x + (m.y * t.middle.y + (m.z * t.middle.z + m.w));
     }
@@ -267,8 +266,7 @@ template <int LIST> DEVICE uint2 read_weights(const pelt_cuda_tensor &t, uint32_
 template <int LIST>
 DEVICE void read_shorts(const pelt_cuda_tensor &t, uint32_t group, uint32_t lane, uint32_t (&out)[3]) {
     const uint32_t *rows = t.words + t.at_rows[LIST] + 96 * (size_t)group + lane;
-#pragma unroll
-    for (int i = 0; i < 3; i++) out[i] = __ldg(rows + 32 * i);
+    REPEAT (i, 3) out[i] = __ldg(rows + 32 * i);
 }
 
 /* Two shorts as two halves each: a multiple of 64, and the remainder. The half 1024 + x has x < 1024 in its last
@@ -295,8 +293,7 @@ DEVICE tile_centers centers_of(const pelt_cuda_call &k, const pelt_cuda_tensor &
 }
 
 template <class PHI> DEVICE void apply(float (&x)[4][4], PHI phi) {
-#pragma unroll
-    for (int i = 0; i < 16; i++) x[i >> 2][i & 3] = phi(x[i >> 2][i & 3]);
+    REPEAT (i, 16) x[i >> 2][i & 3] = phi(x[i >> 2][i & 3]);
 }
 
 /* x = phi(x), where x <= 0 up to rounding; branches on phi only once. */
@@ -329,8 +326,7 @@ DEVICE void phi_of(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
         for (int i = 1; i < FEW; i++)
             if (first + i < end) multiply(phi, kept.axis_weights[i], distances(kept.axes[i]), false);
     } else {
-#pragma unroll
-        for (int i = 0; i < 16; i++) phi[i >> 2][i & 3] = 0;
+        REPEAT (i, 16) phi[i >> 2][i & 3] = 0;
         for (uint32_t axes = first; axes < end; axes++) {
             multiply(phi, rows_of(read_weights<TENSOR_AXES>(t, axes, lane)),
                      distances(read_source<TENSOR_AXES>(t, axes, lane)), false);
@@ -341,8 +337,7 @@ DEVICE void phi_of(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
 
 /* sum += phi times one part of the rows of four centres: those of vertices g and g + 8. */
 DEVICE void add_part(float (&sum)[4], const float (&phi)[4][4], float4 u, float4 v) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
+    REPEAT (i, 4) {
         float4 of = i < 2 ? u : v;
         sum[i] += phi[0][i] * of.x + (phi[1][i] * of.y + (phi[2][i] * of.z + phi[3][i] * of.w));
     }
@@ -364,27 +359,20 @@ DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
         const float4 *at = (const float4 *)(t.words + t.at_centers) + (size_t)group * 48 + (lane >> 2),
                      *tilts = (const float4 *)(t.words + t.at_center_tilts) + (size_t)group * 48 + (lane >> 2);
         float4 rows[3][2]; /* prefetched */
-#pragma unroll
-        for (int part = 0; part < 3; part++)
-            rows[part][0] = __ldg(at + 16 * part), rows[part][1] = __ldg(at + 16 * part + 8);
+        REPEAT (part, 3) rows[part][0] = __ldg(at + 16 * part), rows[part][1] = __ldg(at + 16 * part + 8);
         tile_centers centers = centers_of(k, t, group, group - first);
-#pragma unroll
-        for (int tile = 0; tile < TILES; tile++) {
+        REPEAT (tile, TILES) {
             float phi[4][4];
             phi_of(k, t, kept, planes + tile * TENSOR_CHARACTERS * t.stride, centers, head.w, next.w, lane, phi);
-#pragma unroll
-            for (int part = 0; part < 3; part++) add_part(sum[tile][part], phi, rows[part][0], rows[part][1]);
+            REPEAT (part, 3) add_part(sum[tile][part], phi, rows[part][0], rows[part][1]);
             if constexpr (TILTED)
-#pragma unroll
-                for (int part = 0; part < 3; part++)
+                REPEAT (part, 3)
                     add_part(tilt[tile][part], phi, __ldg(tilts + 16 * part), __ldg(tilts + 16 * part + 8));
         }
     }
-#pragma unroll
-    for (int i = 0; i < 4 * TILES; i++) {
+    REPEAT (i, 4 * TILES) {
         int tile = i / 4, j = i % 4;
-#pragma unroll
-        for (int part = 0; part < 3; part++) {
+        REPEAT (part, 3) {
             p[tile][part][j] += sum[tile][part][j] * steps.x;
             if (TILTED) n[tile][part][j] += tilt[TILTED ? tile : 0][part][j] * steps.y;
         }
@@ -394,8 +382,7 @@ DEVICE void weighted_tiles(const pelt_cuda_call &k, const pelt_cuda_tensor &t,
 /* sum (+)= rows times the coefficients. */
 DEVICE void add_rows(float (&sum)[3][4], const uint2 (&rows)[3], uint32_t number, bool first) {
     uint32_t high = __byte_perm(number, 0, 0x1010), low = __byte_perm(number, 0, 0x3232);
-#pragma unroll
-    for (int i = 0; i < 3; i++) multiply(sum[i], rows[i], high, low, first);
+    REPEAT (i, 3) multiply(sum[i], rows[i], high, low, first);
 }
 
 template <int LIST>
@@ -410,10 +397,8 @@ DEVICE void add_groups(const pelt_cuda_tensor &t, uint32_t first, uint32_t end, 
 }
 
 DEVICE void add_scaled(float (&x)[3][4], const float (&sum)[3][4], float first, float second) {
-#pragma unroll
-    for (int k = 0; k < 3; k++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) x[k][i] += (i & 1 ? second : first) * sum[k][i];
+    REPEAT (k, 3)
+        REPEAT (i, 4) x[k][i] += (i & 1 ? second : first) * sum[k][i];
 }
 
 /* A block at rest: vertices g and g + 8, relative to the mesh's centre and size. */
@@ -427,8 +412,7 @@ DEVICE tile_rest read_rest(const pelt_cuda_call &k, const pelt_cuda_tensor &t, u
                    *normals_at = k.skin + k.n.at_rest_normals + 48 * (size_t)block + g;
     const float middle[3] = {t.middle.x, t.middle.y, t.middle.z};
     tile_rest out;
-#pragma unroll
-    for (int i = 0; i < 6; i++) {
+    REPEAT (i, 6) {
         int part = i >> 1, v = i & 1;
         out.position[part][v] = (__uint_as_float(__ldg(at + 16 * part + 8 * v)) - middle[part]) * t.per_size;
         out.normal[part][v] = normals ? __uint_as_float(__ldg(normals_at + 16 * part + 8 * v)) : 0;
@@ -464,8 +448,7 @@ DEVICE void fetch(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const tens
     out.weights = read_weights<TENSOR_JOINTS>(t, head.x, lane),
     out.joints = read_source<TENSOR_JOINTS>(t, head.x, lane);
     if constexpr (FORM == PELT_GPU_SHORTS)
-#pragma unroll
-        for (int i = 0; i < TENSOR_FEW; i++) {
+        REPEAT (i, TENSOR_FEW) {
             bool there = head.y + i < next.y;
             out.sources[i] = TENSOR_EXTRA - 1, out.rows[i][0] = out.rows[i][1] = out.rows[i][2] = 0;
             if (there) read_shorts<TENSOR_ROWS>(t, head.y + i, lane, out.rows[i]);
@@ -476,8 +459,7 @@ DEVICE void fetch(const pelt_cuda_call &k, const pelt_cuda_tensor &t, const tens
 template <int FORM, int J, int FEW>
 DEVICE void keep(const pelt_cuda_tensor &t, uint4 head, uint4 next, uint32_t lane, const fetched<FORM> &from,
                  kept<FORM, J, FEW> &out) {
-#pragma unroll
-    for (int i = 0; i < J; i++) {
+    REPEAT (i, J) {
         bool there = head.x + i < next.x;
         out.joints[i] =
             FEW && (!i || !there) ? from.joints : read_source<TENSOR_JOINTS>(t, head.x + (there ? i : 0), lane);
@@ -485,15 +467,12 @@ DEVICE void keep(const pelt_cuda_tensor &t, uint4 head, uint4 next, uint32_t lan
         if ((!FEW || i) && there) out.weights[i] = rows_of(read_weights<TENSOR_JOINTS>(t, head.x + i, lane));
     }
     if constexpr (FEW > 0 && FORM == PELT_GPU_SHORTS)
-#pragma unroll
-        for (int i = 0; i < FEW; i++) {
+        REPEAT (i, FEW) {
             out.sources[i] = from.sources[i];
-#pragma unroll
-            for (int part = 0; part < 3; part++) out.rows[i][part] = halves_of_shorts(from.rows[i][part]);
+            REPEAT (part, 3) out.rows[i][part] = halves_of_shorts(from.rows[i][part]);
         }
     if constexpr (FEW > 0 && FORM == PELT_GPU_WEIGHTED_SHORTS)
-#pragma unroll
-        for (int i = 0; i < FEW; i++)
+        REPEAT (i, FEW)
             if (head.w + i < next.w) {
                 out.axes[i] = read_source<TENSOR_AXES>(t, head.w + i, lane);
                 out.axis_weights[i] = rows_of(read_weights<TENSOR_AXES>(t, head.w + i, lane));
@@ -528,11 +507,9 @@ template <int FORM, int J, int FEW>
 DEVICE void blended_row(const pelt_cuda_tensor &t, const kept<FORM, J, FEW> &kept, const uint4 *plane, uint4 head,
                         uint4 next, uint32_t lane, float (&m)[4][4]) {
     if constexpr (J > 0) {
-#pragma unroll
-        for (int i = 0; i < J; i++) multiply(m, kept.weights[i], plane[kept.joints[i]], i == 0);
+        REPEAT (i, J) multiply(m, kept.weights[i], plane[kept.joints[i]], i == 0);
     } else {
-#pragma unroll
-        for (int i = 0; i < 16; i++) m[i >> 2][i & 3] = 0;
+        REPEAT (i, 16) m[i >> 2][i & 3] = 0;
         for (uint32_t group = head.x; group < next.x; group++) {
             multiply(m, rows_of(read_weights<TENSOR_JOINTS>(t, group, lane)),
                      plane[read_source<TENSOR_JOINTS>(t, group, lane)], false);
@@ -541,8 +518,7 @@ DEVICE void blended_row(const pelt_cuda_tensor &t, const kept<FORM, J, FEW> &kep
 }
 
 DEVICE void normalize(float (&x)[3][4]) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
+    REPEAT (i, 4) {
         float scale = rsqrtf(x[0][i] * x[0][i] + (x[1][i] * x[1][i] + (x[2][i] * x[2][i] + 1e-30f)));
         x[0][i] *= scale, x[1][i] *= scale, x[2][i] *= scale;
     }
@@ -574,15 +550,13 @@ DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, con
 #pragma unroll 1
     for (uint32_t begin = 0; begin < warp.count; begin += TENSOR_CHARACTERS * TILES) {
         float p[TILES][3][4], n[TILES][3][4];
-#pragma unroll
-        for (int i = 0; i < 12 * TILES; i++) {
+        REPEAT (i, 12 * TILES) {
             int tile = i / 12, part = i / 4 % 3, j = i % 4;
             p[tile][part][j] = rest.position[part][j >> 1], n[tile][part][j] = rest.normal[part][j >> 1];
         }
         if constexpr (FORM == PELT_GPU_WEIGHTED_SHORTS)
             weighted_tiles<KIND, TILES>(k, t, kept, warp.poses + (begin + g) * t.stride, block, head, next, lane, p, n);
-#pragma unroll
-        for (int tile = 0; tile < TILES; tile++) {
+        REPEAT (tile, TILES) {
             const uint32_t c = begin + tile * TENSOR_CHARACTERS, left = warp.count - c;
             if (tile && c >= warp.count) break;
             const uint4 *planes = warp.poses + (c + g) * t.stride; /* of the character this lane provides */
@@ -596,13 +570,11 @@ DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, con
             const float place[2][3] = {{first->x, first->y, first->z}, {second->x, second->y, second->z}};
             float normal[3][4];
             __syncwarp();
-#pragma unroll
-            for (int row = 0; row < 3; row++) {
+            REPEAT (row, 3) {
                 const float(*x)[4] = p[tile], (*y)[4] = n[tile];
                 float m[4][4], position[4];
                 blended_row(t, kept, planes + row * t.joint_plane, head, next, lane, m);
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
+                REPEAT (i, 4) {
                     float moved = m[0][i] * x[0][i] + (m[1][i] * x[1][i] + (m[2][i] * x[2][i] + m[3][i]));
                     position[i] = t.size * moved + place[i & 1][row];
                     normal[row][i] = m[0][i] * y[0][i] + (m[1][i] * y[1][i] + m[2][i] * y[2][i]);
@@ -614,8 +586,7 @@ DEVICE void tensor_block(const pelt_cuda_call &k, const pelt_cuda_tensor &t, con
             if (NORMALS) {
                 normalize(normal);
                 __syncwarp();
-#pragma unroll
-                for (int row = 0; row < 3; row++) put(warp.stage, normal[row], row, lane);
+                REPEAT (row, 3) put(warp.stage, normal[row], row, lane);
                 store_tile(warp.stage, (float4 *)k.normals + at, quads, k.n.block_count, left);
             }
         }

@@ -241,15 +241,11 @@ static pelt_result build(pelt_gl *gl, const pelt_gl_shape *shape, int kind, GLui
 static pelt_result load(pelt_gl *gl, const pelt_gl_options *options, pelt_error *error) {
     const char *missing = NULL;
     void *address;
-#define LOAD(result, name, arguments)                                                                                  \
-    address = options->load(options->user, "gl" #name);                                                                \
-    memcpy(&gl->f.name, &address, sizeof address);                                                                     \
-    if (!address) missing = "gl" #name;
-    PELT_GL_COMMON(LOAD)
+    pelt_gl_functions *f = &gl->f;
+    PELT_GL_COMMON(PELT_GL_LOAD)
     if (gl->path == PELT_GL_COMPUTE) {
-        PELT_GL_COMPUTE_ONLY(LOAD)
+        PELT_GL_COMPUTE_ONLY(PELT_GL_LOAD)
     }
-#undef LOAD
     if (missing)
         return pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here: it is too old for the %s path", missing,
                          gl->path == PELT_GL_COMPUTE ? "compute" : "vertex");

@@ -134,4 +134,10 @@ typedef struct pelt_gl_functions {
 #undef PELT_GL_MEMBER
 } pelt_gl_functions;
 
+/* Loads a function into `f`, and says in `missing` that there is none. */
+#define PELT_GL_LOAD(result, name, arguments)                                                                          \
+    address = options->load(options->user, "gl" #name);                                                                \
+    memcpy(&f->name, &address, sizeof address);                                                                        \
+    if (!address) missing = "gl" #name;
+
 #endif

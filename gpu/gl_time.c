@@ -3,9 +3,9 @@
 #include "gpu/gl_time.h"
 #include "gpu/gl_functions.h"
 #include "gpu/pack.h"
+#include "rig/clock.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { GL_TIMESTAMP = 0x8E28, GL_QUERY_RESULT = 0x8866 };
 
@@ -25,14 +25,9 @@ typedef struct functions {
 static pelt_result load(const pelt_gl_options *options, functions *f, pelt_error *error) {
     const char *missing = NULL;
     void *address;
-#define LOAD(result, name, arguments)                                                                                  \
-    address = options->load(options->user, "gl" #name);                                                                \
-    memcpy(&f->name, &address, sizeof address);                                                                        \
-    if (!address) missing = "gl" #name;
-    PELT_GL_COMMON(LOAD)
-    PELT_GL_COMPUTE_ONLY(LOAD)
-    TIMING(LOAD)
-#undef LOAD
+    PELT_GL_COMMON(PELT_GL_LOAD)
+    PELT_GL_COMPUTE_ONLY(PELT_GL_LOAD)
+    TIMING(PELT_GL_LOAD)
     return missing ? pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here", missing) : PELT_OK;
 }
 
@@ -112,19 +107,13 @@ static size_t part_of(const timing *t) {
     return most / 256 * 256;
 }
 
-static double seconds_now(void) {
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static pelt_result run_rounds(timing *t, uint32_t rounds, double *seconds, pelt_error *error) {
     GLuint *queries = calloc(2 * (size_t)rounds, sizeof *queries);
     pelt_result result = queries ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory");
     uint32_t row = t->count < PELT_WORK_FEW ? PELT_WORK_ROW : 1;
     if (result) return result;
     t->f.GenQueries((GLsizei)(2 * rounds), queries);
-    for (double begin = seconds_now(); !result && seconds_now() - begin < 1e-3 * PELT_WORK_WARM;) {
+    for (double begin = pelt_wall_seconds(); !result && pelt_wall_seconds() - begin < 1e-3 * PELT_WORK_WARM;) {
         for (uint32_t k = 0; k < row && !result; k++)
             result = once(t, error); /* until the device's clock has ramped up */
         t->f.Finish();

@@ -1,6 +1,7 @@
 /* beside.c: whether two paths name the same file, and which files belong to the clips of a bundle. */
 
 #include "io/io.h"
+#include "rig/text.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,11 +29,6 @@ static void folder_of(const char *path, char *folder, size_t size) {
     snprintf(folder, size, "%.*s", slash ? (int)(slash - path) + 1 : 2, slash ? path : "./");
 }
 
-static const char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Whether a path is this file or a file in this folder, or would be once it exists. */
 static bool is_or_will_be(const char *path, const char *file) {
     char folder[4096], other[4096];
@@ -40,14 +36,13 @@ static bool is_or_will_be(const char *path, const char *file) {
     if (pelt_same_file(path, file)) return true;
     folder_of(path, folder, sizeof folder), folder_of(file, other, sizeof other);
     if (!stat(path, &status)) return pelt_same_file(folder, file);
-    return !strcmp(name_of(path), name_of(file)) && pelt_same_file(folder, other);
+    return !strcmp(pelt_base_name(path), pelt_base_name(file)) && pelt_same_file(folder, other);
 }
 
 const pelt_clip *pelt_bundle_claims(const pelt_bundle *bundle, const char *path) {
     static const char *const endings[] = {".pc2", ".mdd", ".npy", ".abc", ".csv", ""};
     char file[4096];
-    const char *name = name_of(bundle->path), *dot = strrchr(name, '.');
-    int stem = (int)(dot && dot > name ? dot - bundle->path : (ptrdiff_t)strlen(bundle->path));
+    int stem = pelt_stem_length(bundle->path);
     for (uint32_t c = 0; c < bundle->clip_count && !bundle->in_memory; c++)
         for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
             int length =

@@ -8,6 +8,7 @@
 #include "io/io.h"
 #include "rig/align.h"
 #include "rig/sculpt.h"
+#include "rig/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +18,6 @@
 
 static const char *const endings[] = {".pc2", ".mdd", ".npy", "", ".abc"};
 enum { ENDINGS = sizeof endings / sizeof *endings };
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 /* -- Clips by name ----------------------------------------------------------------------------------------------- */
 
@@ -88,31 +84,19 @@ static void unknown_clip(const pelt_bundle *bundle, const char *request, pelt_er
 
 /* -- Positions from a cache -------------------------------------------------------------------------------------- */
 
-/* Joint matrices of a frame; NULL if out of memory. */
-static const pelt_affine *matrices_of(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip,
-                                      uint32_t frame) {
-    pelt_transform *locals = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_transform);
-    pelt_affine *matrices = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_affine);
-    if (!locals || !matrices) return NULL;
-    pelt_clip_pose(clip, &bundle->skeleton, frame, locals);
-    pelt_joint_matrices(&bundle->skeleton, locals, NULL, matrices);
-    return matrices;
-}
-
 /* Whether the shapes of a clip were sculpted in the rest pose. `look`: detect it unless the caller said so. */
 static bool are_at_rest(const pelt_bundle *bundle, const pelt_clip *clip, const float *shapes, bool look) {
     double rest = 0, posed = 0, of_rest, of_pose;
     if (!bundle->mesh.influences.first[bundle->mesh.vertex_count]) return false; /* no pose moves it */
     if (bundle->cache.space == PELT_SPACE_REST) return true;
     for (uint32_t f = 0; f < clip->frame_count && look && bundle->cache.space == PELT_SPACE_SEEN; f++) {
-        pelt_arena *brief = pelt_arena_new(0);
-        const pelt_affine *matrices = matrices_of(brief, bundle, clip, f);
+        PELT_SCOPED pelt_arena *brief = pelt_arena_new(0);
+        const pelt_affine *matrices = pelt_frame_matrices(brief, &bundle->skeleton, clip, f);
         if (matrices) {
             pelt_shape_distances(&bundle->mesh, matrices, shapes + 3 * (size_t)f * bundle->mesh.vertex_count, &of_rest,
                                  &of_pose);
             rest += of_rest, posed += of_pose;
         }
-        pelt_arena_free(brief);
     }
     return rest < posed;
 }
@@ -120,12 +104,11 @@ static bool are_at_rest(const pelt_bundle *bundle, const pelt_clip *clip, const 
 /* Poses shapes that were sculpted in the rest pose. */
 static pelt_result pose_shapes(pelt_bundle *bundle, const pelt_clip *clip, float *shapes, pelt_error *error) {
     for (uint32_t f = 0; f < clip->frame_count; f++) {
-        pelt_arena *brief = pelt_arena_new(0);
-        const pelt_affine *matrices = matrices_of(brief, bundle, clip, f);
+        PELT_SCOPED pelt_arena *brief = pelt_arena_new(0);
+        const pelt_affine *matrices = pelt_frame_matrices(brief, &bundle->skeleton, clip, f);
         float *shape = shapes + 3 * (size_t)f * bundle->mesh.vertex_count;
-        if (matrices) pelt_pose_shape(&bundle->mesh, matrices, shape, shape);
-        pelt_arena_free(brief);
         if (!matrices) return pelt_no_memory(error);
+        pelt_pose_shape(&bundle->mesh, matrices, shape, shape);
     }
     return PELT_OK;
 }
@@ -210,7 +193,7 @@ static float *place_frames(pelt_bundle *bundle, const placed *list, uint32_t cou
 
 static void note_placed(pelt_bundle *bundle, const placed *p, const char *path) {
     char text[300];
-    const char *glb = base_name(bundle->path);
+    const char *glb = pelt_base_name(bundle->path);
     if (p->how.points)
         pelt_find(&bundle->notes, bundle->arena, PELT_NOTE, "matched",
                   "%s: its %u points were matched to the %u vertices of %s, %s", path, p->cache.point_count,
@@ -273,11 +256,9 @@ static const char *file_beside(const pelt_bundle *bundle, const char *object, co
                                char *path, size_t size) {
     if (!bundle->path || bundle->in_memory || strchr(clip->name, '/')) return NULL;
     if (object && (!*object || strchr(object, '/'))) return NULL;
-    const char *name = base_name(bundle->path), *dot = strrchr(name, '.');
-    int stem = (int)(dot && dot > name ? dot - bundle->path : (ptrdiff_t)strlen(bundle->path));
     struct stat status;
-    int length = snprintf(path, size, "%.*s.%s%s%s%s", stem, bundle->path, object ? object : "", object ? "." : "",
-                          clip->name, ending);
+    int length = snprintf(path, size, "%.*s.%s%s%s%s", pelt_stem_length(bundle->path), bundle->path,
+                          object ? object : "", object ? "." : "", clip->name, ending);
     if (length < 0 || (size_t)length >= size || stat(path, &status) != 0) return NULL;
     return S_ISDIR(status.st_mode) == !*ending ? path : NULL;
 }
@@ -300,13 +281,12 @@ static const char *cache_of_part(pelt_bundle *bundle, const pelt_mesh_object *pa
 
 static pelt_result missing_part(const pelt_bundle *bundle, const pelt_clip *clip, const char *found,
                                 const pelt_mesh_object *part, pelt_error *error) {
-    const char *name = base_name(bundle->path), *dot = strrchr(name, '.');
-    int stem = (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name));
+    const char *name = pelt_base_name(bundle->path);
     return pelt_fail(
         error, PELT_ERROR_FILE,
         "%s: is the cache of one object of %s, but there is no %.*s.%.80s.%s.pc2 (or .mdd, .npy, a folder of "
         ".obj) for its object \"%.80s\": export one for each",
-        found, bundle->path, stem, name, part->name, clip->name, part->name);
+        found, bundle->path, pelt_stem_length(name), name, part->name, clip->name, part->name);
 }
 
 /* The largest object is aligned first: it determines the alignment best, and the others try that one first. */
@@ -430,8 +410,8 @@ static pelt_result no_positions(const pelt_bundle *bundle, const pelt_clip *clip
     if (bundle->in_memory)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: clip %s was added without true positions", bundle->path,
                          clip->name);
-    const char *name = base_name(bundle->path), *dot = strrchr(name, '.');
-    int folder = (int)(name - bundle->path), stem = (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name));
+    const char *name = pelt_base_name(bundle->path);
+    int folder = (int)(name - bundle->path);
     char targets[100] = "";
     if (bundle->mesh.target_count)
         snprintf(targets, sizeof targets, ", and the mesh has %u morph targets, not one per key (%u)",
@@ -440,8 +420,8 @@ static pelt_result no_positions(const pelt_bundle *bundle, const pelt_clip *clip
         error, PELT_ERROR_FILE,
         "%s: clip %s has no true positions: there is no %.*s.%s.pc2, .mdd, .npy or folder of .obj in %.*s%s"
         "; put it there, or name it as %s=FILE",
-        bundle->path, clip->name, stem, name, clip->name, folder ? folder : 2, folder ? bundle->path : "./", targets,
-        clip->name);
+        bundle->path, clip->name, pelt_stem_length(name), name, clip->name, folder ? folder : 2,
+        folder ? bundle->path : "./", targets, clip->name);
 }
 
 static pelt_result load_positions(pelt_bundle *bundle, pelt_clip *clip, const char *file, pelt_error *error) {
@@ -512,14 +492,8 @@ const pelt_clip *pelt_bundle_clip(pelt_bundle *bundle, const char *name, pelt_ne
         return NULL;
     pelt_clip *clip = find_clip(bundle, name, &file);
     if (!clip && pelt_ends_with(name, ".json")) return pelt_sculpts_read(bundle, name, error);
-    if (!clip) {
-        unknown_clip(bundle, name, error);
-        return NULL;
-    }
-    if (file && !*file) {
-        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: name a file after the =", name);
-        return NULL;
-    }
+    if (!clip) return unknown_clip(bundle, name, error), NULL;
+    if (file && !*file) return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: name a file after the =", name), NULL;
     if (load_controls(bundle, clip, error)) return NULL;
     if (!file && need == PELT_NEED_POSE) return clip;
     return load_positions(bundle, clip, file, error) == PELT_OK ? clip : NULL;

@@ -2,6 +2,7 @@
 
 #include "io/bytes.h"
 #include "io/cache.h"
+#include "rig/text.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -132,8 +133,7 @@ struct pelt_cache_writer {
 };
 
 static bool names_folder(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return !strchr(name, '.') || is_folder(path); /* nothing follows a slash at the end */
+    return !strchr(pelt_base_name(path), '.') || is_folder(path); /* nothing follows a slash at the end */
 }
 
 static pelt_result check_new_cache(const char *path, uint32_t frame_count, const pelt_mesh *mesh, pelt_error *error) {
@@ -155,10 +155,7 @@ pelt_cache_writer *pelt_cache_writer_open(const char *path, uint32_t frame_count
                                           double frames_per_second, pelt_error *error) {
     if (check_new_cache(path, frame_count, mesh, error)) return NULL;
     pelt_cache_writer *writer = calloc(1, sizeof *writer);
-    if (!writer) {
-        pelt_no_memory(error);
-        return NULL;
-    }
+    if (!writer) return pelt_no_memory(error), NULL;
     *writer = (pelt_cache_writer){.format = format_of(path), .mesh = *mesh, .frame_count = frame_count};
     if (writer->format)
         writer->file = pelt_writer_open(path, error);

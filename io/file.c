@@ -7,7 +7,9 @@
    after a power failure the old file or the new one is there, whole. Anything but a regular file (/dev/stdout, a pipe)
    cannot be renamed and is written directly. */
 
+#define _GNU_SOURCE /* SEEK_HOLE */
 #include "io/io.h"
+#include "io/bytes.h"
 #include "io/temporary.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -20,15 +22,49 @@
 
 /* -- Reading ----------------------------------------------------------------------------------------------------- */
 
-static pelt_result read_all(int descriptor, uint8_t *bytes, size_t size, const char *path, pelt_error *error) {
+pelt_result pelt_read_all(int descriptor, uint64_t offset, void *bytes, size_t size, const char *path,
+                          pelt_error *error) {
     for (size_t filled = 0; filled < size;) {
-        ssize_t got = read(descriptor, bytes + filled, size - filled);
+        ssize_t got = pread(descriptor, (char *)bytes + filled, size - filled, (off_t)(offset + filled));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be read: %s", path, strerror(errno));
         if (got == 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: shrank while being read; try again", path);
         filled += (size_t)got;
     }
     return PELT_OK;
+}
+
+static bool ends_with_any(const char *path, const char *const *endings) {
+    while (*endings && !pelt_ends_with(path, *endings)) endings++;
+    return *endings != NULL;
+}
+
+/* What a large file says of itself is checked before all of it is read: letters and sizes at its beginning, and no zeros
+   in a text, where a hole is full of them. */
+static pelt_result check_beginning(int descriptor, const char *path, uint64_t size, pelt_error *error) {
+    enum { LARGE = 16 << 20 };
+    static const char *const texts[] = {".csv", ".obj", ".gltf", ".json", NULL};
+    static const char *const binary[] = {".pelt", ".keys", ".glb", ".npy", ".pc2", NULL};
+    uint8_t head[4096];
+    uint64_t told = size;
+    if (size < LARGE) return PELT_OK;
+    pelt_result result = pelt_read_all(descriptor, 0, head, sizeof head, path, error);
+    if (result) return result;
+    if (ends_with_any(path, texts)) {
+        off_t hole = lseek(descriptor, 0, SEEK_HOLE);
+        if (!memchr(head, 0, sizeof head) && (hole < 0 || (uint64_t)hole >= size)) return PELT_OK;
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: is not a text: it has zeros in it", path);
+    }
+    bool pelt = !memcmp(head, "PELTSKIN", 8) || !memcmp(head, "PELTKEYS", 8), gltf = !memcmp(head, "glTF", 4);
+    if (pelt) memcpy(&told, head + 16, sizeof told);
+    if (gltf) told = pelt_u32_little(head + 8);
+    if (told != size)
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: says that it has %llu bytes, but has %llu; it is damaged", path,
+                         (unsigned long long)told, (unsigned long long)size);
+    bool cache = !memcmp(head, "\x93NUMPY", 6) || !memcmp(head, "POINTCACHE2", 11);
+    if (pelt || gltf || cache || !ends_with_any(path, binary)) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_FORMAT, "%s: does not begin as such files do; it is damaged, or something else",
+                     path);
 }
 
 static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char *path, pelt_file *file,
@@ -40,6 +76,8 @@ static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char 
     if (!S_ISREG(status.st_mode))
         return pelt_fail(error, PELT_ERROR_FILE, "%s: is a pipe or a device; save it to a file first", path);
     uint64_t size = (uint64_t)status.st_size;
+    pelt_result result = check_beginning(descriptor, path, size, error);
+    if (result) return result;
     size_t allowed;
     if (size >= SIZE_MAX || __builtin_mul_overflow((size_t)size, (size_t)PELT_READ_FACTOR, &allowed))
         allowed = SIZE_MAX;
@@ -49,7 +87,7 @@ static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char 
         return pelt_fail(error, PELT_ERROR_MEMORY, "%s: its %llu bytes do not fit in memory", path,
                          (unsigned long long)size);
     *file = (pelt_file){bytes, (size_t)size};
-    return read_all(descriptor, bytes, (size_t)size, path, error);
+    return pelt_read_all(descriptor, 0, bytes, (size_t)size, path, error);
 }
 
 pelt_result pelt_file_no_memory(const char *path, pelt_error *error) {
@@ -63,6 +101,8 @@ bool pelt_ends_with(const char *path, const char *ending) {
     size_t length = strlen(path), tail = strlen(ending);
     return length >= tail && !strcasecmp(path + length - tail, ending);
 }
+
+bool pelt_is_gltf(const char *path) { return pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf"); }
 
 pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error) {
     *file = (pelt_file){0};
@@ -87,7 +127,10 @@ struct pelt_writer {
 
 static void fail_with_errno(pelt_writer *writer) {
     if (writer->failure.code) return;
-    pelt_fail(&writer->failure, PELT_ERROR_FILE, "%s: cannot be written: %s", writer->path, strerror(errno));
+    if (errno == ENOMEM)
+        pelt_no_memory(&writer->failure);
+    else
+        pelt_fail(&writer->failure, PELT_ERROR_FILE, "%s: cannot be written: %s", writer->path, strerror(errno));
 }
 
 static void open_directly(pelt_writer *writer) {
@@ -167,11 +210,7 @@ pelt_writer *pelt_writer_standard(pelt_error *error) {
 }
 
 static void write_all(pelt_writer *writer, const uint8_t *bytes, size_t size) {
-    while (size && !writer->failure.code) {
-        ssize_t put = write(writer->descriptor, bytes, size < SSIZE_MAX ? size : SSIZE_MAX);
-        if (put < 0 && errno != EINTR) fail_with_errno(writer);
-        if (put > 0) bytes += put, size -= (size_t)put;
-    }
+    if (!writer->failure.code && pelt_write_all(writer->descriptor, bytes, size)) fail_with_errno(writer);
 }
 
 static void flush(pelt_writer *writer) {

@@ -24,19 +24,9 @@ struct pelt_frame_file {
 static pelt_result read_frames(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
     const pelt_frame_file *file = user;
     size_t frame = (size_t)file->frames.point_count * file->frames.component_count * sizeof(float);
-    size_t size = count * frame, filled = 0;
-    if (file->held) {
-        memcpy(values, (const char *)file->held + first * frame, size);
-        return PELT_OK;
-    }
-    while (filled < size) {
-        ssize_t got = pread(file->descriptor, (char *)values + filled, size - filled,
-                            (off_t)(file->offset + first * frame + filled));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be read: %s", file->path, strerror(errno));
-        if (got == 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: shrank while being read; try again", file->path);
-        filled += (size_t)got;
-    }
+    if (!file->held)
+        return pelt_read_all(file->descriptor, file->offset + first * frame, values, count * frame, file->path, error);
+    memcpy(values, (const char *)file->held + first * frame, count * frame);
     return PELT_OK;
 }
 
@@ -110,16 +100,9 @@ pelt_frame_file *pelt_frame_file_open(const char *path, pelt_frames *frames, pel
     pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
     pelt_frame_file *file = PELT_NEW(arena, 1, pelt_frame_file);
     char *copy = pelt_arena_format(arena, "%s", path);
-    if (pelt_arena_failed(arena)) {
-        pelt_arena_free(arena);
-        pelt_no_memory(error);
-        return NULL;
-    }
+    if (pelt_arena_failed(arena)) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
     *file = (pelt_frame_file){.arena = arena, .descriptor = -1, .path = copy};
-    if (open_file(file, error)) {
-        pelt_frame_file_close(file);
-        return NULL;
-    }
+    if (open_file(file, error)) return pelt_frame_file_close(file), NULL;
     file->frames.read = read_frames;
     file->frames.user = file;
     file->frames.name = file->path;

@@ -81,13 +81,10 @@ bool pelt_gltf_open(gltf *g, const pelt_file *file);
 /* The bytes of a picture, an element of "images": in a buffer, a data: URI, or a file in the folder. */
 bool pelt_gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer);
 
-/* The name of a side file in the folder of the glTF file or below it, in scratch; NULL after pelt_gltf_fail. */
-char *pelt_gltf_side_name(gltf *g, gltf_item uri, const char *text);
+/* The MIME type of a picture by its bytes: the file's own claim is ignored. NULL: not one that glTF allows. */
+const char *pelt_gltf_picture_type(const gltf_buffer *picture);
 
 /* -- gltf_read.c ------------------------------------------------------------------------------------------------- */
-
-/* Checks that the file is glTF 2.0 and requires no extension that changes vertex positions. */
-bool pelt_gltf_check(gltf *g);
 
 /* Extensions that affect no vertex position and reference no array, or that the reader understands. */
 bool pelt_gltf_extension_is_known(const char *name);
@@ -116,6 +113,9 @@ typedef struct gltf_accessor {
     const uint8_t *sparse_indices; /* checked: increasing, within count */
     const uint8_t *sparse_values;
 } gltf_accessor;
+
+/* The bufferView that an item names, and its bytes. */
+bool pelt_gltf_view(gltf *g, gltf_item owner, gltf_item *view, gltf_buffer *bytes);
 
 /* Opens the accessor that an item references and checks that all its bytes are present. `shape` is the type the item
    needs: "SCALAR", "VEC3", "VEC4" or "MAT4". */
@@ -214,14 +214,25 @@ typedef struct gltf_parts {
 bool pelt_gltf_read_mesh(gltf *g, const gltf_scene *scene, gltf_parts *parts);
 bool pelt_gltf_read_clips(gltf *g, const gltf_scene *scene);
 
+/* The words of glTF, by pelt_path and pelt_interpolation. */
+extern const char *const pelt_gltf_paths[], *const pelt_gltf_interpolations[];
+/* The keys of a channel, `size` numbers each: 4 for rotations, 1 for controls; `scalars`: stored as SCALAR, like
+   weights. known[accessor] has key times that were read before; NULL: none. */
+bool pelt_gltf_read_sampler(gltf *g, gltf_item animation, gltf_item channel, const float **known, uint32_t size,
+                            bool scalars, pelt_channel *keys);
+
+/* An attribute of all vertices of a part. */
+bool pelt_gltf_read_attribute(gltf *g, const gltf_part *part, gltf_item item, const char *type, float *out);
+
 /* The transform of a part's vertices from node space to the scene; identity if the node has a skin. */
 void pelt_gltf_part_place(const gltf_scene *scene, const gltf_part *part, pelt_affine *place);
 
 /* All of the above: from the bytes of a file to g->bundle. The caller sets g->path, g->bundle and g->arena, and closes
    g even after a failure. */
 bool pelt_gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *parts);
-/* Only opens and checks the file. */
+/* Only opens the file and checks that it is glTF 2.0 and requires no extension that changes vertex positions. */
 bool pelt_gltf_begin(gltf *g, const pelt_file *file);
-void pelt_gltf_close(gltf *g);
+/* Frees what reading needed. PELT_OK if it is done, or the reader's error, which is passed on. */
+pelt_result pelt_gltf_close(gltf *g, bool done, pelt_error *error);
 
 #endif

@@ -42,38 +42,49 @@ static bool read_type(gltf *g, gltf_item item, gltf_type *type) {
     return type_size(*type) ? true : pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "is not a glTF component type");
 }
 
-/* The bytes of `count` elements of `size` bytes in the view that `owner` names. *stride comes in as 0 or the minimum,
-   and goes out as the actual stride. */
-static bool view_bytes(gltf *g, gltf_item owner, uint32_t count, size_t size, size_t alignment, const uint8_t **bytes,
-                       size_t *stride) {
+bool pelt_gltf_view(gltf *g, gltf_item owner, gltf_item *view, gltf_buffer *bytes) {
     uint32_t view_index, buffer_index;
-    uint64_t offset, view_offset, length, step;
+    uint64_t offset, length;
     if (!pelt_gltf_reference(g, pelt_gltf_member(owner, "bufferView"), "bufferViews", &view_index)) return false;
-    gltf_item view = pelt_gltf_entry(g, "bufferViews", view_index), step_item = pelt_gltf_member(view, "byteStride");
-    if (!pelt_gltf_reference(g, pelt_gltf_member(view, "buffer"), "buffers", &buffer_index) ||
-        !pelt_gltf_natural(g, pelt_gltf_member(owner, "byteOffset"), 0, &offset) ||
-        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteOffset"), 0, &view_offset) ||
-        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteLength"), 0, &length) ||
-        !pelt_gltf_natural(g, step_item, size, &step))
+    *view = pelt_gltf_entry(g, "bufferViews", view_index);
+    if (!pelt_gltf_reference(g, pelt_gltf_member(*view, "buffer"), "buffers", &buffer_index) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(*view, "byteOffset"), 0, &offset) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(*view, "byteLength"), 0, &length))
         return false;
     const gltf_buffer *buffer = &g->buffers[buffer_index];
     if (!buffer->bytes)
         return pelt_gltf_fail(g, PELT_ERROR_FORMAT, pelt_gltf_entry(g, "buffers", buffer_index),
                               "has no bytes and no uri");
-    if (view_offset > buffer->size || length > buffer->size - view_offset)
-        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends at byte %llu, but the buffer has only %zu bytes",
-                              (unsigned long long)(view_offset + length), buffer->size);
+    if (offset > buffer->size || length > buffer->size - offset)
+        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, *view, "ends at byte %llu, but the buffer has only %zu bytes",
+                              (unsigned long long)(offset + length), buffer->size);
+    *bytes = (gltf_buffer){.bytes = buffer->bytes + offset, .size = (size_t)length};
+    return true;
+}
+
+/* The bytes of `count` elements of `size` bytes in the view that `owner` names. *stride comes in as 0 or the minimum,
+   and goes out as the actual stride. */
+static bool view_bytes(gltf *g, gltf_item owner, uint32_t count, size_t size, size_t alignment, const uint8_t **bytes,
+                       size_t *stride) {
+    gltf_item view;
+    gltf_buffer all;
+    uint64_t offset, view_offset, step;
+    if (!pelt_gltf_view(g, owner, &view, &all)) return false;
+    gltf_item step_item = pelt_gltf_member(view, "byteStride");
+    if (!pelt_gltf_natural(g, pelt_gltf_member(owner, "byteOffset"), 0, &offset) ||
+        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteOffset"), 0, &view_offset) ||
+        !pelt_gltf_natural(g, step_item, size, &step))
+        return false;
     if (step < size || step > 65536 || step % alignment)
         return pelt_gltf_fail(g, PELT_ERROR_FORMAT, step_item, "%llu does not suit elements of %zu bytes",
                               (unsigned long long)step, size);
     if ((view_offset + offset) % alignment)
         return pelt_gltf_fail(g, PELT_ERROR_FORMAT, owner, "starts at byte %llu, which is not a multiple of %zu",
                               (unsigned long long)(view_offset + offset), alignment);
-    if (offset > length || (count - 1) * step + size > length - offset)
-        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, owner,
-                              "has %u elements, more than the %llu bytes of bufferViews[%u] hold", count,
-                              (unsigned long long)length, view_index);
-    *bytes = buffer->bytes + view_offset + offset;
+    if (offset > all.size || (count - 1) * step + size > all.size - offset)
+        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, owner, "has %u elements, more than the %zu bytes of %s hold",
+                              count, all.size, view.path);
+    *bytes = all.bytes + offset;
     *stride = (size_t)step;
     return true;
 }

@@ -4,6 +4,7 @@
    buffer 0. A .gltf is just the JSON text. Other buffers are base64 in a "data:" URI, or side files. */
 
 #include "io/gltf.h"
+#include "rig/text.h"
 #include <string.h>
 
 enum { HEADER = 12, CHUNK_HEADER = 8, CHUNK_JSON = 0x4E4F534A, CHUNK_BIN = 0x004E4942 };
@@ -131,7 +132,8 @@ static bool keep_inside_folder(gltf *g, gltf_item uri, char *name) {
     return *name ? true : pelt_gltf_fail(g, PELT_ERROR_FORMAT, uri, "names no file");
 }
 
-char *pelt_gltf_side_name(gltf *g, gltf_item uri, const char *text) {
+/* A name in the folder of the glTF file or below it, in scratch; NULL after pelt_gltf_fail. */
+static char *side_name(gltf *g, gltf_item uri, const char *text) {
     char *name = decode_percents(g, uri, text);
     if (!name || !keep_inside_folder(g, uri, name)) return NULL;
     if (g->path) return name;
@@ -140,15 +142,14 @@ char *pelt_gltf_side_name(gltf *g, gltf_item uri, const char *text) {
 }
 
 static bool read_beside(gltf *g, const char *name, pelt_file *file) {
-    const char *slash = strrchr(g->path, '/');
-    int folder = slash ? (int)(slash + 1 - g->path) : 0;
+    int folder = (int)(pelt_base_name(g->path) - g->path);
     const char *path = pelt_arena_format(g->scratch, "%.*s%s", folder, g->path, name);
     if (!path) return pelt_gltf_out_of_memory(g);
     return pelt_file_read(g->files, path, file, &g->error) == PELT_OK;
 }
 
 static bool read_side_file(gltf *g, gltf_item uri, const char *text, gltf_buffer *buffer) {
-    char *name = pelt_gltf_side_name(g, uri, text);
+    char *name = side_name(g, uri, text);
     if (!name) return false;
     for (uint32_t i = 0; g->buffers + i < buffer; i++)
         if (g->buffers[i].side_file && !strcmp(g->buffers[i].side_file, name)) {
@@ -178,31 +179,32 @@ static bool read_data(gltf *g, gltf_item uri, const char *text, gltf_buffer *buf
 }
 
 bool pelt_gltf_image_bytes(gltf *g, gltf_item image, gltf_buffer *buffer) {
-    gltf_item uri = pelt_gltf_member(image, "uri"), view = pelt_gltf_member(image, "bufferView");
+    gltf_item uri = pelt_gltf_member(image, "uri"), view;
     const char *text = pelt_gltf_text(uri, NULL);
-    uint32_t index, of;
-    uint64_t offset, length;
+    pelt_file file;
     bool is_data;
-    if (text) {
-        pelt_file file;
-        if (!read_data(g, uri, text, buffer, &is_data)) return false;
-        if (is_data) return true;
-        const char *name = pelt_gltf_side_name(g, uri, text);
-        if (!name || !read_beside(g, name, &file)) return false;
-        *buffer = (gltf_buffer){.bytes = file.bytes, .size = file.size};
-        return true;
-    }
-    if (!pelt_gltf_reference(g, view, "bufferViews", &index)) return false;
-    view = pelt_gltf_entry(g, "bufferViews", index);
-    if (!pelt_gltf_reference(g, pelt_gltf_member(view, "buffer"), "buffers", &of) ||
-        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteOffset"), 0, &offset) ||
-        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteLength"), 0, &length))
-        return false;
-    const gltf_buffer *all = &g->buffers[of];
-    if (!all->bytes || offset > all->size || length > all->size - offset)
-        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, view, "ends past its buffer");
-    *buffer = (gltf_buffer){.bytes = all->bytes + offset, .size = (size_t)length};
+    if (!text) return pelt_gltf_view(g, image, &view, buffer);
+    if (!read_data(g, uri, text, buffer, &is_data)) return false;
+    if (is_data) return true;
+    const char *name = side_name(g, uri, text);
+    if (!name || !read_beside(g, name, &file)) return false;
+    *buffer = (gltf_buffer){.bytes = file.bytes, .size = file.size};
     return true;
+}
+
+const char *pelt_gltf_picture_type(const gltf_buffer *file) {
+    static const struct {
+        const char *begin, *type;
+        size_t at, size;
+    } known[] = {{"\x89PNG\r\n\x1a\n", "image/png", 0, 8},
+                 {"\xff\xd8\xff", "image/jpeg", 0, 3},
+                 {"WEBP", "image/webp", 8, 4},
+                 {"\xabKTX 20\xbb", "image/ktx2", 0, 8}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (file->size >= known[i].at + known[i].size &&
+            !memcmp(file->bytes + known[i].at, known[i].begin, known[i].size))
+            return known[i].type;
+    return NULL;
 }
 
 static bool find_bytes(gltf *g, gltf_item item, const gltf_buffer *binary, gltf_buffer *buffer) {

@@ -6,6 +6,9 @@
 #include "io/gltf.h"
 #include <string.h>
 
+const char *const pelt_gltf_paths[] = {"translation", "rotation", "scale"};
+const char *const pelt_gltf_interpolations[] = {"LINEAR", "STEP", "CUBICSPLINE"};
+
 /* Morph target weights of a node. */
 typedef struct morph_track {
     uint32_t node;
@@ -23,11 +26,11 @@ typedef struct clip_reader {
     gltf_tracks tracks;
 } clip_reader;
 
-static bool read_times(gltf *g, clip_reader *reader, gltf_item input, pelt_channel *channel) {
+static bool read_times(gltf *g, const float **known, gltf_item input, pelt_channel *channel) {
     gltf_accessor a;
     if (!pelt_gltf_accessor_open(g, input, "SCALAR", &a)) return false;
     channel->key_count = a.count;
-    channel->times = reader->times[a.index];
+    channel->times = known ? known[a.index] : NULL;
     if (channel->times) return true;
     if (a.type != GLTF_FLOAT) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, input, "key times must be floats");
     float *times = GLTF_NEW(g, g->arena, float, a.count);
@@ -37,11 +40,11 @@ static bool read_times(gltf *g, clip_reader *reader, gltf_item input, pelt_chann
             return pelt_gltf_fail(g, PELT_ERROR_DATA, input,
                                   "key times must increase, but key %u (%.9g) is not after key %u (%.9g)", k, times[k],
                                   k - 1, times[k - 1]);
-    channel->times = reader->times[a.index] = times;
+    channel->times = times;
+    if (known) known[a.index] = times;
     return true;
 }
 
-/* `size` numbers per key: 4 for rotations, 1 for controls; `scalars`: stored as SCALAR, like weights. */
 static bool read_values(gltf *g, gltf_item output, uint32_t size, bool scalars, pelt_channel *channel) {
     uint32_t per_key = channel->interpolation == PELT_CUBIC ? 3 : 1;
     gltf_accessor a;
@@ -57,15 +60,9 @@ static bool read_values(gltf *g, gltf_item output, uint32_t size, bool scalars, 
 
 static bool read_interpolation(gltf *g, gltf_item item, pelt_interpolation *interpolation) {
     const char *text = pelt_gltf_text(item, "LINEAR");
-    if (!strcmp(text, "LINEAR"))
-        *interpolation = PELT_LINEAR;
-    else if (!strcmp(text, "STEP"))
-        *interpolation = PELT_STEP;
-    else if (!strcmp(text, "CUBICSPLINE"))
-        *interpolation = PELT_CUBIC;
-    else
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "'%.40s' is not a glTF interpolation", text);
-    return true;
+    for (*interpolation = PELT_LINEAR; *interpolation <= PELT_CUBIC; ++*interpolation)
+        if (!strcmp(text, pelt_gltf_interpolations[*interpolation])) return true;
+    return pelt_gltf_fail(g, PELT_ERROR_FORMAT, item, "'%.40s' is not a glTF interpolation", text);
 }
 
 /* What a channel moves; *wanted is false if nothing here needs it. */
@@ -77,22 +74,16 @@ static bool read_target(gltf *g, clip_reader *reader, gltf_item target, pelt_cha
     if (!node_item.json) return true;
     if (!pelt_gltf_reference(g, node_item, "nodes", &node)) return false;
     if (!strcmp(path, "weights")) return true; /* read elsewhere */
-    if (!strcmp(path, "translation"))
-        channel->path = PELT_TRANSLATION;
-    else if (!strcmp(path, "rotation"))
-        channel->path = PELT_ROTATION;
-    else if (!strcmp(path, "scale"))
-        channel->path = PELT_SCALE;
-    else
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, path_item, "'%.40s' cannot be animated", path);
+    for (channel->path = PELT_TRANSLATION; strcmp(path, pelt_gltf_paths[channel->path]); channel->path++)
+        if (channel->path == PELT_SCALE)
+            return pelt_gltf_fail(g, PELT_ERROR_FORMAT, path_item, "'%.40s' cannot be animated", path);
     *wanted = reader->scene->joints[node] >= 0;
     channel->joint = *wanted ? (uint32_t)reader->scene->joints[node] : 0;
     return true;
 }
 
-/* The keys of a channel, `size` numbers each. */
-static bool read_sampler(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item, uint32_t size, bool scalars,
-                         pelt_channel *channel) {
+bool pelt_gltf_read_sampler(gltf *g, gltf_item animation, gltf_item item, const float **known, uint32_t size,
+                            bool scalars, pelt_channel *channel) {
     gltf_item reference = pelt_gltf_member(item, "sampler"), samplers = pelt_gltf_member(animation, "samplers");
     uint32_t sampler_count;
     uint64_t index;
@@ -103,7 +94,7 @@ static bool read_sampler(gltf *g, clip_reader *reader, gltf_item animation, gltf
                               sampler_count);
     gltf_item sampler = pelt_gltf_element(samplers, (size_t)index);
     return read_interpolation(g, pelt_gltf_member(sampler, "interpolation"), &channel->interpolation) &&
-           read_times(g, reader, pelt_gltf_member(sampler, "input"), channel) &&
+           read_times(g, known, pelt_gltf_member(sampler, "input"), channel) &&
            read_values(g, pelt_gltf_member(sampler, "output"), size, scalars, channel);
 }
 
@@ -111,7 +102,8 @@ static bool read_channel(gltf *g, clip_reader *reader, gltf_item animation, gltf
                          bool *wanted) {
     *channel = (pelt_channel){0};
     if (!read_target(g, reader, pelt_gltf_member(item, "target"), channel, wanted)) return false;
-    return !*wanted || read_sampler(g, reader, animation, item, channel->path == PELT_ROTATION ? 4 : 3, false, channel);
+    return !*wanted || pelt_gltf_read_sampler(g, animation, item, reader->times, channel->path == PELT_ROTATION ? 4 : 3,
+                                              false, channel);
 }
 
 static bool read_track(gltf *g, clip_reader *reader, gltf_item animation, gltf_item item) {
@@ -120,7 +112,7 @@ static bool read_track(gltf *g, clip_reader *reader, gltf_item animation, gltf_i
     bool wanted;
     if (!pelt_gltf_track_target(g, &reader->tracks, pelt_gltf_member(item, "target"), &control, &wanted)) return false;
     if (!wanted) return true;
-    return read_sampler(g, reader, animation, item, 1, true, &keys) &&
+    return pelt_gltf_read_sampler(g, animation, item, reader->times, 1, true, &keys) &&
            pelt_gltf_add_track(g, &reader->tracks, g->bundle->clip_count, control, &keys);
 }
 
@@ -134,7 +126,7 @@ static bool read_morph(gltf *g, clip_reader *reader, gltf_item animation, gltf_i
     uint32_t targets = reader->scene->target_counts[track->node];
     if (!targets) return true; /* the node is outside the scene, or has no targets */
     reader->morph_count++;
-    return read_sampler(g, reader, animation, item, targets, true, &track->keys);
+    return pelt_gltf_read_sampler(g, animation, item, reader->times, targets, true, &track->keys);
 }
 
 /* If two channels move the same property, the last one wins, as in three.js. */

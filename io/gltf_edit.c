@@ -15,6 +15,7 @@
 
 #include "io/gltf_out.h"
 #include "rig/json.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,20 +65,14 @@ static bool same_bind(const double *a, const double *b) {
 }
 
 /* Joints are matched to the file's by name; among several of one name, by index. */
-static uint32_t find_joint(const pelt_skeleton *file, const pelt_skeleton *skeleton, uint32_t j) {
-    if (j < file->joint_count && !strcmp(file->names[j], skeleton->names[j])) return j;
-    for (uint32_t k = 0; k < file->joint_count; k++)
-        if (!strcmp(file->names[k], skeleton->names[j])) return k;
-    return UINT32_MAX;
-}
-
 static void match_joints(edit *e) {
     gltf_editing *b = &e->base;
     const pelt_skeleton *skeleton = e->content->skeleton, *file = &b->g->bundle->skeleton;
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
-        uint32_t found = b->joint_of[j] = find_joint(file, skeleton, j);
-        e->twin_of[j] = UINT32_MAX;
-        if (found == UINT32_MAX) continue;
+        uint32_t found = pelt_joint_named(file, skeleton->names[j], j);
+        b->joint_of[j] = e->twin_of[j] = UINT32_MAX;
+        if (found == file->joint_count) continue;
+        b->joint_of[j] = found;
         b->node_of[j] = b->scene.joint_nodes[found];
         if (same_bind(skeleton->inverse_bind[j], file->inverse_bind[found])) e->twin_of[j] = found;
     }
@@ -99,8 +94,9 @@ static void add_common_root(edit *e, const uint32_t *roots, uint32_t root_count)
         json_t *list = json_object_get(json_array_get(scenes, s), "nodes");
         bool taken = false;
         for (size_t i = json_array_size(list); i-- > 0;) {
-            double root = json_number_value(json_array_get(list, i));
-            if (!(root >= 0 && root < b->scene.node_count) || b->scene.joints[(uint32_t)root] < 0) continue;
+            size_t root;
+            if (!pelt_gltf_is_index(json_array_get(list, i), b->scene.node_count, &root)) continue;
+            if (b->scene.joints[root] < 0) continue;
             if (json_array_remove(list, i)) pelt_arena_fail(out->arena);
             taken = true;
         }
@@ -168,9 +164,8 @@ static bool is_under(const edit *e, uint32_t node, int32_t above) {
 
 /* A skin may name a node above all its joints; it must remain above them. */
 static void raise_root(edit *e, const skin_edit *skin, json_t *object) {
-    const json_t *reference = json_object_get(object, "skeleton");
-    double number = json_number_value(reference);
-    if (!json_is_number(reference) || !(number >= 0 && number < e->base.scene.node_count)) return;
+    size_t number;
+    if (!pelt_gltf_is_index(json_object_get(object, "skeleton"), e->base.scene.node_count, &number)) return;
     int32_t root = (int32_t)number;
     for (uint32_t i = 0; i < skin->count - skin->before; i++)
         while (root >= 0 && !is_under(e, e->base.node_of[skin->added[i]], root)) root = parent_of(e, (uint32_t)root);
@@ -185,8 +180,7 @@ static void finish_skin(edit *e, skin_edit *skin, const gltf_skin *from, const p
     gltf_output *out = e->base.out;
     if (skin->count == skin->before) return;
     double(*binds)[12] = pelt_alloc(out->arena, skin->count, sizeof *binds);
-    json_t *joints = json_object_get(object, "joints");
-    if (!joints) joints = pelt_gltf_set(out, object, "joints", json_array());
+    json_t *joints = pelt_gltf_get(out, object, "joints", json_array);
     for (uint32_t i = 0; i < skin->before; i++)
         memcpy(binds[i], e->base.g->bundle->skeleton.inverse_bind[from->joints[i]], sizeof *binds);
     for (uint32_t i = skin->before; i < skin->count; i++) {
@@ -206,8 +200,7 @@ static void finish_skin(edit *e, skin_edit *skin, const gltf_skin *from, const p
 /* A skin for a mesh that had none. The node's own joint comes first, for primitives that pelt does not move. */
 static void make_skin(edit *e, node_edit *n) {
     gltf_output *out = e->base.out;
-    json_t *skins = json_object_get(out->root, "skins");
-    if (!skins) skins = pelt_gltf_set(out, out->root, "skins", json_array());
+    json_t *skins = pelt_gltf_get(out, out->root, "skins", json_array);
     json_t *node = json_array_get(out->nodes, n->node);
     pelt_gltf_set(out, node, "skin", json_integer((json_int_t)json_array_size(skins)));
     finish_skin(e, n->skin, NULL, &n->place, pelt_gltf_append(out, skins, json_object()));
@@ -327,8 +320,8 @@ static json_t *own_mesh(edit *e, uint32_t node) {
 /* -- Vertices -------------------------------------------------------------------------------------------------------- */
 
 void pelt_gltf_release(gltf_editing *e, const json_t *reference) {
-    double index = json_number_value(reference);
-    if (json_is_number(reference) && index >= 0 && index < e->accessor_count) e->freed[(uint32_t)index] = true;
+    size_t index;
+    if (pelt_gltf_is_index(reference, e->accessor_count, &index)) e->freed[index] = true;
 }
 
 static void replace(edit *e, json_t *attributes, const char *name, int accessor) {
@@ -341,40 +334,29 @@ static void turn_back(const pelt_affine *place, const float v[3], double out[3])
     for (int i = 0; i < 3; i++) out[i] = place->m[i] * v[0] + place->m[4 + i] * v[1] + place->m[8 + i] * v[2];
 }
 
-static double length_of(const double v[3]) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
-
-static void replace_positions(edit *e, const node_edit *n, const gltf_part *p, json_t *attributes) {
-    const float *from = e->mesh->positions + 3 * (size_t)p->first;
-    float *positions = PELT_NEW(e->base.out->arena, 3 * (size_t)p->count, float);
-    memcpy(positions, from, 3 * (size_t)p->count * sizeof *positions);
-    for (uint32_t v = 0; n->moved && v < p->count; v++, from += 3) {
-        double own[3];
-        pelt_affine_point(&n->bind, (double[3]){from[0], from[1], from[2]}, own);
-        for (int i = 0; i < 3; i++) positions[3 * (size_t)v + (size_t)i] = (float)own[i];
+/* Replaces a part's positions or normals, brought back to the space of its node where that moves it. */
+static void replace_vectors(edit *e, const node_edit *n, const gltf_part *p, bool normals, json_t *attributes) {
+    float *own = PELT_NEW(e->base.out->arena, 3 * (size_t)p->count, float);
+    const float *from = (normals ? e->mesh->normals : e->mesh->positions) + 3 * (size_t)p->first;
+    memcpy(own, from, 3 * (size_t)p->count * sizeof *own);
+    for (size_t v = 0; n->moved && v < p->count; v++, from += 3) {
+        double back[3], length = 1;
+        if (normals)
+            turn_back(&n->place, from, back), length = pelt_length(back);
+        else
+            pelt_affine_point(&n->bind, (double[3]){from[0], from[1], from[2]}, back);
+        for (size_t i = 0; i < 3; i++) own[3 * v + i] = (float)(back[i] / length);
     }
-    replace(e, attributes, "POSITION", pelt_gltf_add_positions(e->base.out, positions, p->count));
+    replace(e, attributes, normals ? "NORMAL" : "POSITION",
+            (normals ? pelt_gltf_add_normals : pelt_gltf_add_positions)(e->base.out, own, p->count));
 }
 
-static void replace_normals(edit *e, const node_edit *n, const gltf_part *p, json_t *attributes) {
-    const float *from = e->mesh->normals + 3 * (size_t)p->first;
-    float *normals = PELT_NEW(e->base.out->arena, 3 * (size_t)p->count, float);
-    memcpy(normals, from, 3 * (size_t)p->count * sizeof *normals);
-    for (uint32_t v = 0; n->moved && v < p->count; v++, from += 3) {
-        double own[3];
-        turn_back(&n->place, from, own);
-        double length = length_of(own);
-        for (int i = 0; i < 3; i++) normals[3 * (size_t)v + (size_t)i] = (float)(own[i] / length);
-    }
-    replace(e, attributes, "NORMAL", pelt_gltf_add_normals(e->base.out, normals, p->count));
-}
-
-/* Removes the weight sets from a number on. */
-static void drop_weights(edit *e, json_t *attributes, uint32_t from) {
+/* Removes all weight sets. */
+static void drop_weights(edit *e, json_t *attributes) {
     static const char *const names[] = {"JOINTS", "WEIGHTS"};
     for (int i = 0; i < 2; i++) {
         char key[32];
-        for (uint32_t s = from; snprintf(key, sizeof key, "%s_%u", names[i], s), json_object_get(attributes, key);
-             s++) {
+        for (uint32_t s = 0; snprintf(key, sizeof key, "%s_%u", names[i], s), json_object_get(attributes, key); s++) {
             pelt_gltf_release(&e->base, json_object_get(attributes, key));
             json_object_del(attributes, key);
         }
@@ -382,7 +364,7 @@ static void drop_weights(edit *e, json_t *attributes, uint32_t from) {
 }
 
 static void replace_weights(edit *e, const node_edit *n, const gltf_part *p, json_t *attributes) {
-    drop_weights(e, attributes, 0);
+    drop_weights(e, attributes);
     pelt_gltf_add_weights(e->base.out, &e->mesh->influences, p->first, p->count, n->skin->slot_of, n->skin->count,
                           attributes);
 }
@@ -404,7 +386,7 @@ static pelt_target slice(edit *e, const node_edit *n, const gltf_part *p, const 
             double turned[3], normal[3];
             turn_back(&n->place, d, turned);
             turn_back(&n->place, e->mesh->normals + 3 * (size_t)target->vertices[i], normal);
-            for (int k = 0; k < 3; k++) own[k] = (float)(turned[k] / length_of(normal));
+            for (int k = 0; k < 3; k++) own[k] = (float)(turned[k] / pelt_length(normal));
         } else {
             for (int k = 0; k < 3; k++)
                 own[k] = (float)(n->bind.m[4 * k] * d[0] + n->bind.m[4 * k + 1] * d[1] + n->bind.m[4 * k + 2] * d[2]);
@@ -450,8 +432,7 @@ static void fill_up_targets(edit *e, json_t *targets) {
 static void add_targets(edit *e, const node_edit *n, const gltf_morphed *m, const gltf_part *p, json_t *primitive) {
     gltf_output *out = e->base.out;
     bool normals = e->content->target_normals && json_object_get(json_object_get(primitive, "attributes"), "NORMAL");
-    json_t *targets = json_object_get(primitive, "targets");
-    if (!targets) targets = pelt_gltf_set(out, primitive, "targets", json_array());
+    json_t *targets = pelt_gltf_get(out, primitive, "targets", json_array);
     for (uint32_t i = 0; i < m->count; i++) {
         pelt_target *own = PELT_NEW(out->arena, 2, pelt_target);
         own[0] = slice(e, n, p, &e->mesh->targets[m->targets[i]], false);
@@ -464,7 +445,7 @@ static void add_targets(edit *e, const node_edit *n, const gltf_morphed *m, cons
 /* Names and rest weights of the new targets. */
 static void describe_targets(edit *e, const node_edit *n, gltf_morphed *m) {
     gltf_output *out = e->base.out;
-    json_t *node = json_array_get(out->nodes, m->node), *extras = json_object_get(n->mesh, "extras");
+    json_t *node = json_array_get(out->nodes, m->node), *extras = pelt_gltf_get(out, n->mesh, "extras", json_object);
     json_t *of_node = json_object_get(node, "weights"), *of_mesh = json_object_get(n->mesh, "weights");
     m->rest = PELT_NEW(out->arena, m->before + 1, float);
     for (uint32_t i = 0; i < m->before; i++)
@@ -473,7 +454,6 @@ static void describe_targets(edit *e, const node_edit *n, gltf_morphed *m) {
         if (json_is_array(of_node)) pelt_gltf_append(out, of_node, json_real(0));
         if (json_is_array(of_mesh)) pelt_gltf_append(out, of_mesh, json_real(0));
     }
-    if (!extras) extras = pelt_gltf_set(out, n->mesh, "extras", json_object());
     json_t *names = json_object_get(extras, "targetNames");
     if (!names && json_is_object(extras)) {
         names = pelt_gltf_set(out, extras, "targetNames", json_array());
@@ -495,15 +475,15 @@ static void follow(edit *e, const json_t *owner, double owner_normal, json_t *pr
     const char *key;
     bool same_normal =
         json_object_get(to, "NORMAL") && json_number_value(json_object_get(to, "NORMAL")) == owner_normal;
-    if (reweighted) drop_weights(e, to, 0);
+    if (reweighted) drop_weights(e, to);
     json_object_foreach(from, key, value) {
         bool weights = reweighted && (!strncmp(key, "JOINTS_", 7) || !strncmp(key, "WEIGHTS_", 8));
         if (!weights && strcmp(key, "POSITION") != 0 && !(same_normal && !strcmp(key, "NORMAL"))) continue;
         pelt_gltf_set(out, to, key, json_incref(value));
     }
-    json_t *all = json_object_get(owner, "targets"), *targets = json_object_get(primitive, "targets");
+    json_t *all = json_object_get(owner, "targets");
     if (json_array_size(all) <= before) return;
-    if (!targets) targets = pelt_gltf_set(out, primitive, "targets", json_array());
+    json_t *targets = pelt_gltf_get(out, primitive, "targets", json_array);
     for (size_t t = before; t < json_array_size(all); t++) hang_copy(out, json_array_get(all, t), targets, NULL);
     fill_up_targets(e, targets);
 }
@@ -515,8 +495,7 @@ static void follow_along(edit *e, json_t *primitive, uint32_t target_count, bool
     double count = json_number_value(json_object_get(pelt_gltf_referred(out->accessors, position), "count"));
     if (!(count >= 1 && count < 1 << 24)) return;
     if (target_count) {
-        json_t *targets = json_object_get(primitive, "targets");
-        if (!targets) targets = pelt_gltf_set(out, primitive, "targets", json_array());
+        json_t *targets = pelt_gltf_get(out, primitive, "targets", json_array);
         pelt_target still = {.name = ""};
         for (uint32_t t = 0; json_is_array(targets) && t < target_count; t++)
             pelt_gltf_add_target(out, &still, NULL, (uint32_t)count, targets);
@@ -524,7 +503,7 @@ static void follow_along(edit *e, json_t *primitive, uint32_t target_count, bool
     if (weighted) {
         float *weights = PELT_NEW(out->arena, 4 * (size_t)count, float);
         for (size_t v = 0; v < (size_t)count; v++) weights[4 * v] = 1;
-        drop_weights(e, attributes, 0);
+        drop_weights(e, attributes);
         int joints = pelt_gltf_add_accessor(out, NONE, GLTF_UBYTE, "VEC4", (uint32_t)count);
         pelt_gltf_set(out, attributes, "JOINTS_0", json_integer(joints));
         int array = pelt_gltf_add_array(out, weights, 16 * (size_t)count, GLTF_VERTEX_VIEW, GLTF_FLOAT, "VEC4",
@@ -553,8 +532,8 @@ static void edit_primitives(edit *e, const node_edit *n, gltf_morphed *m) {
         }
         json_t *normal = json_object_get(attributes, "NORMAL");
         normals[p->index] = normal ? json_number_value(normal) : -1;
-        if (positions_differ(e, p)) replace_positions(e, n, p, attributes);
-        if (normal && normals_differ(e, p)) replace_normals(e, n, p, attributes);
+        if (positions_differ(e, p)) replace_vectors(e, n, p, false, attributes);
+        if (normal && normals_differ(e, p)) replace_vectors(e, n, p, true, attributes);
         if (reweighted) replace_weights(e, n, p, attributes);
         if (m) add_targets(e, n, m, p, primitive);
     }
@@ -614,7 +593,7 @@ static void survey_node(edit *e, uint32_t begin, uint32_t end, node_edit *n) {
 static void move_to_leaf(edit *e, node_edit *n) {
     static const char *const moving[] = {"mesh", "skin", "weights"};
     gltf_output *out = e->base.out;
-    json_t *node = json_array_get(out->nodes, n->node), *children = json_object_get(node, "children");
+    json_t *node = json_array_get(out->nodes, n->node), *children = pelt_gltf_get(out, node, "children", json_array);
     json_t *leaf = pelt_gltf_append(out, out->nodes, json_object());
     uint32_t index = (uint32_t)json_array_size(out->nodes) - 1;
     const char *name = json_string_value(json_object_get(node, "name"));
@@ -624,7 +603,6 @@ static void move_to_leaf(edit *e, node_edit *n) {
         if (value) pelt_gltf_set(out, leaf, moving[i], json_incref(value));
         json_object_del(node, moving[i]);
     }
-    if (!children) children = pelt_gltf_set(out, node, "children", json_array());
     if (json_array_insert_new(children, 0, json_integer(index))) pelt_arena_fail(out->arena);
     n->morphed->node = e->base.shown_by[n->node] = index;
 }
@@ -651,8 +629,8 @@ static void finish_skins(edit *e) {
     for (size_t s = 0; s < json_array_size(skins); s++) {
         const json_t *joints = json_object_get(json_array_get(skins, s), "joints");
         for (size_t i = 0; i < json_array_size(joints); i++) {
-            double node = json_number_value(json_array_get(joints, i));
-            if (node >= 0 && node < e->base.scene.node_count) e->branch[(uint32_t)node] = true;
+            size_t node;
+            if (pelt_gltf_is_index(json_array_get(joints, i), e->base.scene.node_count, &node)) e->branch[node] = true;
         }
     }
 }
@@ -693,19 +671,15 @@ static bool check_lists(gltf *g) {
     return true;
 }
 
-static json_t *list_of(gltf_output *out, const char *name) {
-    json_t *list = json_object_get(out->root, name);
-    return list ? list : pelt_gltf_set(out, out->root, name, json_array());
-}
-
 static void begin_edit(edit *e) {
     gltf_editing *b = &e->base;
     gltf_output *out = b->out;
     uint32_t joints = e->content->skeleton ? e->content->skeleton->joint_count : 0;
     b->accessor_count = (uint32_t)json_array_size(json_object_get(out->root, "accessors"));
     b->view_count = (uint32_t)json_array_size(json_object_get(out->root, "bufferViews"));
-    out->nodes = list_of(out, "nodes"), out->accessors = list_of(out, "accessors");
-    out->views = list_of(out, "bufferViews");
+    out->nodes = pelt_gltf_get(out, out->root, "nodes", json_array);
+    out->accessors = pelt_gltf_get(out, out->root, "accessors", json_array);
+    out->views = pelt_gltf_get(out, out->root, "bufferViews", json_array);
     out->buffer = b->g->buffer_count;
     b->freed = PELT_NEW(out->arena, b->accessor_count, bool);
     b->joint_of = PELT_NEW(out->arena, joints, uint32_t), b->node_of = PELT_NEW(out->arena, joints, uint32_t);
@@ -755,13 +729,10 @@ pelt_result pelt_gltf_rewrite(const char *path, const pelt_gltf_content *content
     out.root = g.json;
     done = done && check_lists(&g) && check_source(&g, content->mesh);
     if (done) result = pelt_stage(out.arena, edit_tree, &e, error);
-    if (!done || (result && g.error.code)) {
-        result = g.error.code;
-        if (error) *error = g.error;
-    }
-    if (!result) result = pelt_gltf_write_file(&out, error);
-    pelt_gltf_close(&g);
+    bool refused = !done || (result && g.error.code);
+    if (!refused && !result) result = pelt_gltf_write_file(&out, error);
+    pelt_result refusal = pelt_gltf_close(&g, !refused, error);
     pelt_arena_free(out.arena);
     pelt_arena_free(bundle.arena);
-    return result;
+    return refused ? refusal : result;
 }

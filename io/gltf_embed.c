@@ -13,9 +13,8 @@ static const char name[] = "PELT_skin";
 /* -- Writing --------------------------------------------------------------------------------------------------------- */
 
 static void announce(gltf_output *out) {
-    json_t *used = json_object_get(out->root, "extensionsUsed"), *word;
+    json_t *used = pelt_gltf_get(out, out->root, "extensionsUsed", json_array), *word;
     size_t i;
-    if (!used) used = pelt_gltf_set(out, out->root, "extensionsUsed", json_array());
     json_array_foreach(used, i, word) if (json_is_string(word) && !strcmp(json_string_value(word), name)) return;
     pelt_gltf_append(out, used, json_string(name));
 }
@@ -35,11 +34,10 @@ static const void *bytes_of(const gltf_editing *e, const pelt_bytes *skin) {
 void pelt_gltf_embed(gltf_editing *e) {
     gltf_output *out = e->out;
     const pelt_bytes *skin = out->content->embed;
-    json_t *extensions = json_object_get(out->root, "extensions");
-    if (!extensions) extensions = pelt_gltf_set(out, out->root, "extensions", json_object());
-    const json_t *old = json_object_get(json_object_get(extensions, name), "bufferView");
-    double view = json_number_value(old);
-    if (json_is_number(old) && view >= 0 && view < e->view_count) e->freed_view = (int)view;
+    json_t *extensions = pelt_gltf_get(out, out->root, "extensions", json_object);
+    size_t old;
+    if (pelt_gltf_is_index(json_object_get(json_object_get(extensions, name), "bufferView"), e->view_count, &old))
+        e->freed_view = (int)old;
     announce(out);
     json_t *object = pelt_gltf_set(out, extensions, name, json_pack("{s:i}", "version", 1));
     int bytes = pelt_gltf_add_view(out, bytes_of(e, skin), skin->size, 0);
@@ -61,8 +59,9 @@ void pelt_gltf_embed(gltf_editing *e) {
 
 static pelt_bytes *read_embedded(gltf *g) {
     gltf_item extension = pelt_gltf_member(pelt_gltf_member(g->root, "extensions"), name);
-    uint32_t view_index, buffer_index;
-    uint64_t version, offset, length;
+    uint64_t version;
+    gltf_item view;
+    gltf_buffer found;
     if (!extension.json) {
         pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root,
                        "contains no skin; name a .pelt file, or a glTF file written by pelt export --embed");
@@ -74,20 +73,10 @@ static pelt_bytes *read_embedded(gltf *g) {
                        (unsigned long long)version);
         return NULL;
     }
-    if (!pelt_gltf_reference(g, pelt_gltf_member(extension, "bufferView"), "bufferViews", &view_index)) return NULL;
-    gltf_item view = pelt_gltf_entry(g, "bufferViews", view_index);
-    if (!pelt_gltf_reference(g, pelt_gltf_member(view, "buffer"), "buffers", &buffer_index) ||
-        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteOffset"), 0, &offset) ||
-        !pelt_gltf_natural(g, pelt_gltf_member(view, "byteLength"), 0, &length))
-        return NULL;
-    const gltf_buffer *buffer = &g->buffers[buffer_index];
-    if (!buffer->bytes || offset > buffer->size || length > buffer->size - offset) {
-        pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, view, "its %llu bytes are not all there", (unsigned long long)length);
-        return NULL;
-    }
-    pelt_bytes *bytes = pelt_bytes_new((size_t)length);
+    if (!pelt_gltf_view(g, extension, &view, &found)) return NULL;
+    pelt_bytes *bytes = pelt_bytes_new(found.size);
     if (bytes)
-        memcpy(bytes->bytes, buffer->bytes + offset, (size_t)length);
+        memcpy(bytes->bytes, found.bytes, found.size);
     else
         pelt_gltf_out_of_memory(g);
     return bytes;
@@ -97,7 +86,6 @@ pelt_bytes *pelt_embedded_skin(const pelt_file *file, const char *path, pelt_err
     pelt_bundle bundle = {.arena = NULL};
     gltf g = {.path = path, .bundle = &bundle};
     pelt_bytes *bytes = pelt_gltf_begin(&g, file) ? read_embedded(&g) : NULL;
-    if (!bytes && error) *error = g.error;
-    pelt_gltf_close(&g);
+    pelt_gltf_close(&g, bytes, error);
     return bytes;
 }

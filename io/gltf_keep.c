@@ -9,6 +9,7 @@
    read (a remote image, a missing file) stay as they are. */
 
 #include "io/gltf_out.h"
+#include "rig/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,23 +63,16 @@ typedef struct numbering {
     size_t *number; /* [count] while marking: 1 if used; then the new number */
 } numbering;
 
-static bool refers(const numbering *n, const json_t *reference, size_t *index) {
-    double number = json_number_value(reference);
-    if (!json_is_number(reference) || !(number >= 0 && number < (double)n->count)) return false;
-    *index = (size_t)number;
-    return true;
-}
-
 static void mark(void *user, json_t *owner, const char *key) {
     numbering *n = user;
     size_t index;
-    if (refers(n, json_object_get(owner, key), &index)) n->number[index] = 1;
+    if (pelt_gltf_is_index(json_object_get(owner, key), n->count, &index)) n->number[index] = 1;
 }
 
 static void renumber(void *user, json_t *owner, const char *key) {
     numbering *n = user;
     size_t index;
-    if (refers(n, json_object_get(owner, key), &index) && n->number[index] != index)
+    if (pelt_gltf_is_index(json_object_get(owner, key), n->count, &index) && n->number[index] != index)
         pelt_gltf_set(n->out, owner, key, json_integer((json_int_t)n->number[index]));
 }
 
@@ -235,8 +229,7 @@ static bool move_view(gltf_editing *e, gltf_item view, const stretch *list, size
 /* One buffer, which keeps the properties of the file's first. */
 static void join_buffers(gltf_editing *e) {
     gltf_output *out = e->out;
-    json_t *buffers = json_object_get(out->root, "buffers");
-    if (!buffers) buffers = pelt_gltf_set(out, out->root, "buffers", json_array());
+    json_t *buffers = pelt_gltf_get(out, out->root, "buffers", json_array);
     if (!json_is_object(json_array_get(buffers, 0))) json_array_clear(buffers);
     if (!json_array_size(buffers)) pelt_gltf_append(out, buffers, json_object());
     for (size_t i = json_array_size(buffers); i-- > 1;)
@@ -271,43 +264,21 @@ bool pelt_gltf_keep_bytes(gltf_editing *e) {
 
 /* -- Pictures -------------------------------------------------------------------------------------------------------- */
 
-/* The MIME type of an image by its bytes; NULL: not one that glTF allows. */
-static const char *picture_type(const pelt_file *file) {
-    static const struct {
-        const char *begin, *type;
-        size_t at, size;
-    } known[] = {{"\x89PNG\r\n\x1a\n", "image/png", 0, 8},
-                 {"\xff\xd8\xff", "image/jpeg", 0, 3},
-                 {"WEBP", "image/webp", 8, 4},
-                 {"\xabKTX 20\xbb", "image/ktx2", 0, 8}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (file->size >= known[i].at + known[i].size &&
-            !memcmp(file->bytes + known[i].at, known[i].begin, known[i].size))
-            return known[i].type;
-    return NULL;
-}
-
 /* Whether the new file is a .gltf in the source's folder, so that the source's URIs still resolve. */
 static bool is_beside(const char *path, const char *source) {
-    const char *slash = strrchr(path, '/'), *other = strrchr(source, '/');
-    size_t length = slash ? (size_t)(slash - path) : 0, folder = other ? (size_t)(other - source) : 0;
+    size_t length = (size_t)(pelt_base_name(path) - path), folder = (size_t)(pelt_base_name(source) - source);
     return pelt_ends_with(path, ".gltf") && length == folder && !memcmp(path, source, length);
 }
 
 static void keep_image(gltf_editing *e, json_t *image) {
-    gltf *g = e->g;
-    gltf_item uri = {.json = json_object_get(image, "uri")};
-    const char *text = json_string_value(uri.json), *slash = strrchr(g->path, '/');
-    pelt_file file;
-    pelt_error unread = {0};
+    gltf_buffer bytes;
+    const char *text = json_string_value(json_object_get(image, "uri"));
     if (!text || !strncmp(text, "data:", 5)) return;
-    char *name = pelt_gltf_side_name(g, uri, text);
-    g->error = (pelt_error){0};
-    const char *path =
-        name ? pelt_arena_format(g->files, "%.*s%s", slash ? (int)(slash + 1 - g->path) : 0, g->path, name) : NULL;
-    const char *type = path && !pelt_file_read(g->files, path, &file, &unread) ? picture_type(&file) : NULL;
+    bool found = pelt_gltf_image_bytes(e->g, (gltf_item){.json = image}, &bytes);
+    e->g->error = (pelt_error){0};
+    const char *type = found ? pelt_gltf_picture_type(&bytes) : NULL;
     if (!type) return;
-    int view = pelt_gltf_add_view(e->out, file.bytes, file.size, 0);
+    int view = pelt_gltf_add_view(e->out, bytes.bytes, bytes.size, 0);
     json_object_del(image, "uri");
     pelt_gltf_set(e->out, image, "mimeType", json_string(type));
     pelt_gltf_set(e->out, image, "bufferView", json_integer(view));

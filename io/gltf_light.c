@@ -9,8 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { TRIANGLES = 4, TRIANGLE_FAN = 6 };
-
 static bool read_number(gltf *g, gltf_item item, double fallback, double low, double high, double *value) {
     *value = fallback;
     if (!item.json) return true;
@@ -49,36 +47,14 @@ static bool read_materials(gltf *g, pelt_scene *scene) {
     return true;
 }
 
-/* Triangle count of a primitive, as gltf_mesh.c counts; 0 for points and lines. */
-static bool count_triangles(gltf *g, gltf_item primitive, uint32_t *count) {
-    gltf_item indices = pelt_gltf_member(primitive, "indices");
-    gltf_item position = pelt_gltf_member(pelt_gltf_member(primitive, "attributes"), "POSITION");
-    gltf_accessor a;
-    uint64_t mode;
-    *count = 0;
-    if (!pelt_gltf_natural(g, pelt_gltf_member(primitive, "mode"), TRIANGLES, &mode)) return false;
-    if (mode < TRIANGLES || mode > TRIANGLE_FAN || !position.json) return true;
-    if (!pelt_gltf_accessor_open(g, indices.json ? indices : position, indices.json ? "SCALAR" : "VEC3", &a))
-        return false;
-    *count = mode == TRIANGLES ? a.count / 3 : a.count < 3 ? 0 : a.count - 2;
-    return true;
-}
-
-/* Triangles are in the order of nodes and primitives. */
-static bool assign_materials(gltf *g, const gltf_scene *nodes, pelt_scene *scene) {
-    uint32_t done = 0, n, count, material;
-    for (uint32_t i = 0; i < nodes->mesh_node_count; i++) {
-        gltf_item mesh = pelt_gltf_entry(g, "meshes", (size_t)nodes->meshes[nodes->mesh_nodes[i]]);
-        gltf_item list = pelt_gltf_member(mesh, "primitives");
-        if (!pelt_gltf_length(g, list, &n)) return false;
-        for (uint32_t k = 0; k < n; k++) {
-            gltf_item primitive = pelt_gltf_element(list, k), named = pelt_gltf_member(primitive, "material");
-            material = scene->material_count - 1;
-            if (named.json && !pelt_gltf_reference(g, named, "materials", &material)) return false;
-            if (!count_triangles(g, primitive, &count)) return false;
-            for (uint32_t t = 0; t < count && done < scene->triangle_count; t++)
-                scene->triangle_materials[done++] = material;
-        }
+static bool assign_materials(gltf *g, const gltf_parts *parts, pelt_scene *scene) {
+    uint32_t done = 0, material;
+    for (uint32_t i = 0; i < parts->count; i++) {
+        gltf_item named = pelt_gltf_member(parts->list[i].primitive, "material");
+        material = scene->material_count - 1;
+        if (named.json && !pelt_gltf_reference(g, named, "materials", &material)) return false;
+        for (uint32_t t = 0; t < g->bundle->mesh.parts[i].triangle_count; t++)
+            scene->triangle_materials[done++] = material;
     }
     return true;
 }
@@ -194,39 +170,26 @@ static bool take_mesh(gltf *g, pelt_scene *scene) {
 static bool read_all(gltf *g, const pelt_file *file, pelt_scene *scene) {
     gltf_scene nodes;
     gltf_parts parts;
-    return pelt_gltf_open(g, file) && pelt_gltf_check(g) && pelt_gltf_read_scene(g, &nodes) &&
-           pelt_gltf_read_mesh(g, &nodes, &parts) && take_mesh(g, scene) && read_materials(g, scene) &&
-           assign_materials(g, &nodes, scene) && read_objects(g, &nodes, &parts, scene) &&
-           read_lights(g, &nodes, scene) && read_camera(g, &nodes, scene);
+    return pelt_gltf_begin(g, file) && pelt_gltf_read_scene(g, &nodes) && pelt_gltf_read_mesh(g, &nodes, &parts) &&
+           take_mesh(g, scene) && read_materials(g, scene) && assign_materials(g, &parts, scene) &&
+           read_objects(g, &nodes, &parts, scene) && read_lights(g, &nodes, scene) && read_camera(g, &nodes, scene);
 }
 
 pelt_result pelt_light_scene_parse(pelt_scene *scene, const pelt_file *file, const char *path, pelt_error *error) {
     pelt_bundle bundle = {.arena = scene->arena};
     gltf g = {.path = path, .bundle = &bundle, .arena = scene->arena};
-    g.scratch = pelt_arena_new(PELT_READ_FACTOR / 2 * file->size + PELT_READ_LIMIT / 2);
-    g.files = pelt_arena_new(0);
-    g.work_left = PELT_READ_FACTOR * (uint64_t)file->size + PELT_READ_LIMIT;
     scene->name = path ? pelt_arena_format(scene->arena, "%s", path) : "glTF";
-    bool done = g.scratch && g.files && scene->name ? read_all(&g, file, scene) : pelt_gltf_out_of_memory(&g);
-    if (!done && error) *error = g.error;
-    json_decref(g.json);
-    pelt_arena_free(g.files);
-    pelt_arena_free(g.scratch);
-    return done ? PELT_OK : g.error.code;
+    return pelt_gltf_close(&g, scene->name ? read_all(&g, file, scene) : pelt_gltf_out_of_memory(&g), error);
 }
 
 pelt_scene *pelt_light_scene_read(const char *path, pelt_error *error) {
-    pelt_arena *file_arena = pelt_arena_new(0), *arena = NULL;
-    pelt_scene *scene = NULL;
+    PELT_SCOPED pelt_arena *file_arena = pelt_arena_new(0);
     pelt_file file;
-    pelt_result result = pelt_file_read(file_arena, path, &file, error);
-    if (!result) {
-        arena = pelt_arena_new(PELT_READ_FACTOR / 2 * file.size + PELT_READ_LIMIT / 2);
-        scene = PELT_NEW(arena, 1, pelt_scene);
-        if (scene) scene->arena = arena;
-        result = scene ? pelt_light_scene_parse(scene, &file, path, error) : pelt_no_memory(error);
-    }
-    if (result) pelt_arena_free(arena);
-    pelt_arena_free(file_arena);
-    return result ? NULL : scene;
+    if (pelt_file_read(file_arena, path, &file, error)) return NULL;
+    pelt_arena *arena = pelt_arena_new(PELT_READ_FACTOR / 2 * file.size + PELT_READ_LIMIT / 2);
+    pelt_scene *scene = PELT_NEW(arena, 1, pelt_scene);
+    if (scene) scene->arena = arena;
+    if (!(scene ? pelt_light_scene_parse(scene, &file, path, error) : pelt_no_memory(error))) return scene;
+    pelt_arena_free(arena);
+    return NULL;
 }

@@ -7,6 +7,7 @@
    The file's weights are normalised to sum to 1, and any repair is noted. */
 
 #include "io/gltf.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,12 +131,6 @@ void pelt_gltf_part_place(const gltf_scene *scene, const part *p, pelt_affine *p
     if (scene->skins_of[p->node] < 0) pelt_gltf_rigid_bind(scene, p->node, place, &bind);
 }
 
-static double determinant(const pelt_affine *a) {
-    const double *m = a->m;
-    return m[0] * (m[5] * m[10] - m[6] * m[9]) + m[1] * (m[6] * m[8] - m[4] * m[10]) +
-           m[2] * (m[4] * m[9] - m[5] * m[8]);
-}
-
 static bool read_positions(gltf *g, const part *p, const pelt_affine *place) {
     float *out = g->bundle->mesh.positions + 3 * (size_t)p->first;
     gltf_item item = attribute(p, "POSITION");
@@ -172,50 +167,55 @@ static bool read_corners(gltf *g, pelt_arena *scratch, const part *p, uint32_t *
 
 /* Strips flip every second triangle; a mirroring node flips all of them. */
 static bool read_triangles(gltf *g, const part *p, const pelt_affine *place, uint32_t **out) {
-    pelt_arena *scratch = pelt_arena_new(0);
-    uint32_t *corners, count = triangle_count(p), mirrored = determinant(place) < 0;
-    if (!scratch) return pelt_gltf_out_of_memory(g);
-    bool done = read_corners(g, scratch, p, &corners);
-    for (uint32_t t = 0; done && t < count; t++, *out += 3) {
+    PELT_SCOPED pelt_arena *scratch = pelt_arena_new(0);
+    uint32_t *corners, count = triangle_count(p), mirrored = pelt_affine_determinant(place->m) < 0;
+    if (!read_corners(g, scratch, p, &corners)) return false;
+    for (uint32_t t = 0; t < count; t++, *out += 3) {
         uint32_t at = p->mode == TRIANGLES ? 3 * t : t, turned = mirrored ^ (p->mode == TRIANGLE_STRIP && t % 2);
         uint32_t a = p->mode == TRIANGLE_FAN ? 0 : at;
         uint32_t triangle[3] = {corners[a], corners[at + 1 + turned], corners[at + 2 - turned]};
         for (int i = 0; i < 3; i++) (*out)[i] = p->first + triangle[i];
     }
-    pelt_arena_free(scratch);
-    return done;
+    return true;
+}
+
+bool pelt_gltf_read_attribute(gltf *g, const part *p, gltf_item item, const char *type, float *out) {
+    gltf_accessor a;
+    if (!pelt_gltf_accessor_open(g, item, type, &a)) return false;
+    if (a.count != p->count)
+        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u entries for %u vertices", a.count, p->count);
+    return pelt_gltf_accessor_floats(g, &a, out);
+}
+
+/* The cofactor matrix of a place times a vector. */
+static void turn(const pelt_affine *place, const float v[3], double out[3]) {
+    for (int i = 0; i < 3; i++) {
+        const double *b = place->m + 4 * ((i + 1) % 3), *c = place->m + 4 * ((i + 2) % 3);
+        out[i] = (b[1] * c[2] - b[2] * c[1]) * v[0] + (b[2] * c[0] - b[0] * c[2]) * v[1] +
+                 (b[0] * c[1] - b[1] * c[0]) * v[2];
+    }
 }
 
 /* Normals transform by the cofactor matrix. Zero normals of the file are replaced by the computed ones. */
 static bool read_normals(gltf *g, const part *p, const pelt_affine *place) {
     float *out = g->bundle->mesh.normals + 3 * (size_t)p->first;
     gltf_item item = attribute(p, "NORMAL");
-    gltf_accessor a;
     if (!item.json) return true;
-    if (!pelt_gltf_accessor_open(g, item, "VEC3", &a)) return false;
-    if (a.count != p->count)
-        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u normals for %u vertices", a.count, p->count);
-    pelt_arena *scratch = pelt_arena_new(0);
-    float *normals = scratch ? GLTF_NEW(g, scratch, float, 3 * (size_t)a.count) : NULL;
-    bool done = normals ? pelt_gltf_accessor_floats(g, &a, normals) : pelt_gltf_out_of_memory(g);
+    PELT_SCOPED pelt_arena *scratch = pelt_arena_new(0);
+    float *normals = GLTF_NEW(g, scratch, float, 3 * (size_t)p->count);
+    if (!normals || !pelt_gltf_read_attribute(g, p, item, "VEC3", normals)) return false;
     bool moved = memcmp(place, &pelt_identity, sizeof *place) != 0;
-    const double *m = place->m;
-    double sign = determinant(place) < 0 ? -1 : 1;
-    for (uint32_t v = 0; done && v < p->count; v++, out += 3) {
+    double sign = pelt_affine_determinant(place->m) < 0 ? -1 : 1;
+    for (uint32_t v = 0; v < p->count; v++, out += 3) {
         const float *f = normals + 3 * (size_t)v;
         double n[3] = {f[0], f[1], f[2]};
-        for (int i = 0; moved && i < 3; i++) {
-            const double *b = m + 4 * ((i + 1) % 3), *c = m + 4 * ((i + 2) % 3);
-            n[i] = sign * ((b[1] * c[2] - b[2] * c[1]) * f[0] + (b[2] * c[0] - b[0] * c[2]) * f[1] +
-                           (b[0] * c[1] - b[1] * c[0]) * f[2]);
-        }
-        double length = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+        if (moved) turn(place, f, n);
+        double length = pelt_length(n);
         if (!(length > 0) || !isfinite(length)) continue;
         if (!moved && fabs(length - 1) < 1e-6) length = 1; /* already unit length to float precision: keep the bits */
-        for (int i = 0; i < 3; i++) out[i] = (float)(n[i] / length);
+        for (int i = 0; i < 3; i++) out[i] = (float)((moved ? sign : 1) * n[i] / length);
     }
-    pelt_arena_free(scratch);
-    return done;
+    return true;
 }
 
 /* -- Texture coordinates and tangents ------------------------------------------------------------------------------ */
@@ -235,23 +235,14 @@ static bool find_uvs(gltf *g, const part *p, gltf_item *uvs, bool *mapped) {
     return true;
 }
 
-/* An attribute of all vertices of a part. */
-static bool read_attribute(gltf *g, const part *p, gltf_item item, const char *type, float *out) {
-    gltf_accessor a;
-    if (!pelt_gltf_accessor_open(g, item, type, &a)) return false;
-    if (a.count != p->count)
-        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u entries for %u vertices", a.count, p->count);
-    return pelt_gltf_accessor_floats(g, &a, out);
-}
-
 /* Tangents transform by the matrix itself; a mirror flips their handedness. */
 static bool read_tangents(gltf *g, const part *p, const pelt_affine *place) {
     pelt_mesh *mesh = &g->bundle->mesh;
     float *out = mesh->tangents + 4 * (size_t)p->first;
     const double *m = place->m;
-    if (!read_attribute(g, p, attribute(p, "TANGENT"), "VEC4", out)) return false;
+    if (!pelt_gltf_read_attribute(g, p, attribute(p, "TANGENT"), "VEC4", out)) return false;
     for (uint32_t v = 0; v < p->count; v++, out += 4) {
-        float t[4] = {out[0], out[1], out[2], determinant(place) < 0 ? -out[3] : out[3]}, moved[4];
+        float t[4] = {out[0], out[1], out[2], pelt_affine_determinant(place->m) < 0 ? -out[3] : out[3]}, moved[4];
         for (int i = 0; i < 3; i++) moved[i] = (float)(m[4 * i] * t[0] + m[4 * i + 1] * t[1] + m[4 * i + 2] * t[2]);
         moved[3] = t[3];
         pelt_unit_tangent(mesh->normals + 3 * ((size_t)p->first + v), moved, out);
@@ -278,7 +269,7 @@ static bool read_all_tangents(gltf *g, const parts *all) {
         const part *p = &all->list[i];
         if (!p->has_own_vertices) continue;
         if (!find_uvs(g, p, &uvs, &mapped)) return false;
-        if (uvs.json && !read_attribute(g, p, uvs, "VEC2", mesh->uvs + 2 * (size_t)p->first)) return false;
+        if (uvs.json && !pelt_gltf_read_attribute(g, p, uvs, "VEC2", mesh->uvs + 2 * (size_t)p->first)) return false;
     }
     uint32_t torn = with_tangents < own ? pelt_mesh_tangents(g->scratch, mesh, mesh->tangents) : 0;
     if (pelt_arena_failed(g->scratch)) return pelt_gltf_out_of_memory(g);
@@ -301,7 +292,8 @@ static bool read_all_tangents(gltf *g, const parts *all) {
 /* -- Colours ------------------------------------------------------------------------------------------------------- */
 
 /* COLOR_0 with or without alpha. */
-static bool read_colors(gltf *g, pelt_arena *scratch, const part *p, gltf_item item) {
+static bool read_colors(gltf *g, const part *p, gltf_item item) {
+    PELT_SCOPED pelt_arena *scratch = pelt_arena_new(0);
     float *out = g->bundle->mesh.colors + 3 * (size_t)p->first;
     gltf_accessor a;
     uint32_t index;
@@ -328,10 +320,7 @@ static bool read_all_colors(gltf *g, const parts *all) {
             if (!(mesh->colors = GLTF_NEW(g, g->arena, float, 3 * (size_t)mesh->vertex_count))) return false;
             for (size_t k = 0; k < 3 * (size_t)mesh->vertex_count; k++) mesh->colors[k] = 1;
         }
-        pelt_arena *scratch = pelt_arena_new(0);
-        bool done = scratch ? read_colors(g, scratch, p, item) : pelt_gltf_out_of_memory(g);
-        pelt_arena_free(scratch);
-        if (!done) return false;
+        if (!read_colors(g, p, item)) return false;
     }
     return true;
 }
@@ -427,22 +416,18 @@ static void note_repair(weight_repairs *repairs, uint32_t vertex, double sum, do
 
 static bool read_skinned(gltf *g, const gltf_scene *scene, const part *p, uint32_t *end, weight_repairs *repairs) {
     pelt_influences *in = &g->bundle->mesh.influences;
-    pelt_arena *scratch = pelt_arena_new(0);
+    PELT_SCOPED pelt_arena *scratch = pelt_arena_new(0);
     raw_weights raw;
-    if (!scratch) return pelt_gltf_out_of_memory(g);
-    bool good = read_weight_sets(g, scratch, scene, p, &raw);
-    for (uint32_t v = 0; good && v < p->count; v++) {
+    if (!read_weight_sets(g, scratch, scene, p, &raw)) return false;
+    for (uint32_t v = 0; v < p->count; v++) {
         uint32_t begin = *end;
         double sum;
-        good = gather_vertex(g, p, &raw, v, end, &sum);
-        if (good) {
-            if (pelt_normalise_weights(in->weights + begin, *end - begin) <= 0) in->weights[begin] = 1;
-            note_repair(repairs, p->first + v, sum, raw.tolerance);
-            in->first[p->first + v + 1] = *end;
-        }
+        if (!gather_vertex(g, p, &raw, v, end, &sum)) return false;
+        if (pelt_normalise_weights(in->weights + begin, *end - begin) <= 0) in->weights[begin] = 1;
+        note_repair(repairs, p->first + v, sum, raw.tolerance);
+        in->first[p->first + v + 1] = *end;
     }
-    pelt_arena_free(scratch);
-    return good;
+    return true;
 }
 
 static void bind_rigidly(gltf *g, const gltf_scene *scene, const part *p, uint32_t *end) {
@@ -507,14 +492,10 @@ static gltf_item target_attribute(const part *p, uint32_t target, const char *na
    C is the cofactor matrix, and |n / |C n|| = |C^-1 (C n / |C n|)| = |M^T (C n / |C n|)| / |det M|. */
 static void move_normal(const pelt_affine *place, const float normal[3], const float from[3], float out[3]) {
     const double *m = place->m;
-    double whole = determinant(place), square = 0;
+    double whole = pelt_affine_determinant(m), square = 0, moved[3];
     for (int i = 0; i < 3; i++) square += pow(m[i] * normal[0] + m[4 + i] * normal[1] + m[8 + i] * normal[2], 2);
-    for (int i = 0; i < 3; i++) {
-        const double *b = m + 4 * ((i + 1) % 3), *c = m + 4 * ((i + 2) % 3);
-        double moved = (b[1] * c[2] - b[2] * c[1]) * from[0] + (b[2] * c[0] - b[0] * c[2]) * from[1] +
-                       (b[0] * c[1] - b[1] * c[0]) * from[2];
-        out[i] = whole != 0 ? (float)(moved * sqrt(square) / whole) : 0;
-    }
+    turn(place, from, moved);
+    for (int i = 0; i < 3; i++) out[i] = whole != 0 ? (float)(moved[i] * sqrt(square) / whole) : 0;
 }
 
 /* The changes of one attribute, POSITION or NORMAL. */
@@ -606,12 +587,10 @@ static bool each_target(gltf *g, const parts *all, pelt_target *targets, pelt_ta
             in_node = n;
         }
         for (uint32_t t = 0; targets && t < in_node; t++) {
-            pelt_arena *scratch = pelt_arena_new(0);
-            if (!scratch) return pelt_gltf_out_of_memory(g);
-            bool done = read_target(g, scratch, all, begin, end, t, "POSITION", &targets[*count + t]);
-            if (done && normals) done = read_target(g, scratch, all, begin, end, t, "NORMAL", &normals[*count + t]);
-            pelt_arena_free(scratch);
-            if (!done) return false;
+            PELT_SCOPED pelt_arena *scratch = pelt_arena_new(0);
+            if (!read_target(g, scratch, all, begin, end, t, "POSITION", &targets[*count + t]) ||
+                (normals && !read_target(g, scratch, all, begin, end, t, "NORMAL", &normals[*count + t])))
+                return false;
         }
         all->scene->first_targets[all->list[begin].node] = *count;
         all->scene->target_counts[all->list[begin].node] = in_node;

@@ -5,13 +5,11 @@
 
 #include "io/gltf_out.h"
 #include "rig/json.h"
+#include "rig/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *const pelt_gltf_paths[] = {"translation", "rotation", "scale"};
-const char *const pelt_gltf_interpolations[] = {"LINEAR", "STEP", "CUBICSPLINE"};
 
 json_t *pelt_gltf_set(gltf_output *out, json_t *object, const char *key, json_t *value) {
     if (json_object_set_new(object, key, value)) pelt_arena_fail(out->arena);
@@ -23,10 +21,21 @@ json_t *pelt_gltf_append(gltf_output *out, json_t *list, json_t *value) {
     return value;
 }
 
+json_t *pelt_gltf_get(gltf_output *out, json_t *object, const char *key, json_t *make(void)) {
+    json_t *member = json_object_get(object, key);
+    return member ? member : pelt_gltf_set(out, object, key, make());
+}
+
+bool pelt_gltf_is_index(const json_t *reference, size_t count, size_t *index) {
+    double number = json_number_value(reference);
+    if (!json_is_number(reference) || !(number >= 0 && number < (double)count)) return false;
+    *index = (size_t)number;
+    return true;
+}
+
 json_t *pelt_gltf_referred(const json_t *list, const json_t *reference) {
-    double index = json_number_value(reference);
-    bool there = json_is_number(reference) && index >= 0 && index < (double)json_array_size(list);
-    return there ? json_array_get(list, (size_t)index) : NULL;
+    size_t index;
+    return pelt_gltf_is_index(reference, json_array_size(list), &index) ? json_array_get(list, index) : NULL;
 }
 
 /* -- Views and accessors ------------------------------------------------------------------------------------------- */
@@ -64,7 +73,7 @@ int pelt_gltf_add_array(gltf_output *out, const void *bytes, size_t size, int ta
     return pelt_gltf_add_accessor(out, pelt_gltf_add_view(out, bytes, size, target), type, shape, count);
 }
 
-void pelt_gltf_set_bounds(gltf_output *out, int accessor, const float *low, const float *high, int size) {
+static void set_bounds(gltf_output *out, int accessor, const float *low, const float *high, int size) {
     json_t *object = json_array_get(out->accessors, (size_t)accessor);
     json_t *min = pelt_gltf_set(out, object, "min", json_array()),
            *max = pelt_gltf_set(out, object, "max", json_array());
@@ -88,7 +97,7 @@ int pelt_gltf_add_positions(gltf_output *out, const float *positions, uint32_t c
     widen_bounds(positions, count, low, high);
     int accessor = pelt_gltf_add_array(out, positions, 3 * (size_t)count * sizeof(float), GLTF_VERTEX_VIEW, GLTF_FLOAT,
                                        "VEC3", count);
-    pelt_gltf_set_bounds(out, accessor, low, high, 3);
+    set_bounds(out, accessor, low, high, 3);
     return accessor;
 }
 
@@ -192,7 +201,7 @@ json_t *pelt_gltf_add_target(gltf_output *out, const pelt_target *target, const 
     widen_bounds(target->deltas, target->count, low, high);
     int position = add_sparse(out, target, vertex_count);
     int normal = normals ? add_sparse(out, normals, vertex_count) : 0;
-    pelt_gltf_set_bounds(out, position, low, high, 3);
+    set_bounds(out, position, low, high, 3);
     json_t *object = pelt_gltf_append(out, targets, json_pack("{s:i}", "POSITION", position));
     if (normals) pelt_gltf_set(out, object, "NORMAL", json_integer(normal));
     return object;
@@ -218,9 +227,7 @@ int pelt_gltf_add_node(gltf_output *out, const char *name, const pelt_transform 
 }
 
 void pelt_gltf_append_child(gltf_output *out, json_t *node, uint32_t child) {
-    json_t *children = json_object_get(node, "children");
-    if (!children) children = pelt_gltf_set(out, node, "children", json_array());
-    pelt_gltf_append(out, children, json_integer(child));
+    pelt_gltf_append(out, pelt_gltf_get(out, node, "children", json_array), json_integer(child));
 }
 
 int pelt_gltf_add_binds(gltf_output *out, const double (*binds)[12], uint32_t count) {
@@ -238,7 +245,7 @@ int pelt_gltf_add_binds(gltf_output *out, const double (*binds)[12], uint32_t co
 int pelt_gltf_add_times(gltf_output *out, const float *times, uint32_t count) {
     if (times == out->times && count == out->time_count) return out->time_accessor;
     int accessor = pelt_gltf_add_array(out, times, count * sizeof *times, 0, GLTF_FLOAT, "SCALAR", count);
-    pelt_gltf_set_bounds(out, accessor, times, times + count - 1, 1);
+    set_bounds(out, accessor, times, times + count - 1, 1);
     out->times = times, out->time_count = count, out->time_accessor = accessor;
     return accessor;
 }
@@ -260,9 +267,8 @@ int pelt_gltf_add_channel_values(gltf_output *out, const pelt_channel *channel) 
 
 void pelt_gltf_add_channel(gltf_output *out, json_t *animation, int node, const char *path, int input, int output,
                            const char *interpolation) {
-    json_t *channels = json_object_get(animation, "channels"), *samplers = json_object_get(animation, "samplers");
-    if (!channels) channels = pelt_gltf_set(out, animation, "channels", json_array());
-    if (!samplers) samplers = pelt_gltf_set(out, animation, "samplers", json_array());
+    json_t *channels = pelt_gltf_get(out, animation, "channels", json_array);
+    json_t *samplers = pelt_gltf_get(out, animation, "samplers", json_array);
     pelt_gltf_append(out, channels,
                      json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(samplers), "target", "node", node,
                                "path", path));
@@ -327,7 +333,7 @@ static char *encode_percents(pelt_arena *arena, const char *name) {
 }
 
 static pelt_result write_gltf(const gltf_output *out, pelt_error *error) {
-    const char *slash = strrchr(out->path, '/'), *name = slash ? slash + 1 : out->path;
+    const char *name = pelt_base_name(out->path);
     char *side = pelt_arena_format(out->arena, "%.*s.bin", (int)(strlen(out->path) - strlen(".gltf")), out->path);
     char *uri = side ? encode_percents(out->arena, side + (name - out->path)) : NULL;
     char *text = uri ? make_text(out, uri) : NULL;

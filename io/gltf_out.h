@@ -44,6 +44,11 @@ typedef struct gltf_output {
 json_t *pelt_gltf_set(gltf_output *out, json_t *object, const char *key, json_t *value);
 json_t *pelt_gltf_append(gltf_output *out, json_t *list, json_t *value);
 
+/* A member of an object; if it is missing, one from json_array or json_object. */
+json_t *pelt_gltf_get(gltf_output *out, json_t *object, const char *key, json_t *make(void));
+
+/* Whether a value is the index of one of `count` elements. */
+bool pelt_gltf_is_index(const json_t *reference, size_t count, size_t *index);
 /* The list element that a number refers to, or NULL. */
 json_t *pelt_gltf_referred(const json_t *list, const json_t *reference);
 
@@ -54,7 +59,6 @@ int pelt_gltf_add_view(gltf_output *out, const void *bytes, size_t size, int tar
 int pelt_gltf_add_accessor(gltf_output *out, int view, int type, const char *shape, uint32_t count);
 int pelt_gltf_add_array(gltf_output *out, const void *bytes, size_t size, int target, int type, const char *shape,
                         uint32_t count);
-void pelt_gltf_set_bounds(gltf_output *out, int accessor, const float *low, const float *high, int size);
 
 /* Vertex arrays, which live as long as the output: positions, unit normals, and joint indices in as few bytes as
    `joint_count` needs. */
@@ -83,7 +87,6 @@ int pelt_gltf_add_channel_values(gltf_output *out, const pelt_channel *channel);
 /* A sampler and a channel that plays it. */
 void pelt_gltf_add_channel(gltf_output *out, json_t *animation, int node, const char *path, int input, int output,
                            const char *interpolation);
-extern const char *const pelt_gltf_paths[], *const pelt_gltf_interpolations[];
 
 /* Writes tree and blobs as .glb, or as .gltf with a .bin. Not in a stage. */
 pelt_result pelt_gltf_write_file(const gltf_output *out, pelt_error *error);

@@ -51,14 +51,12 @@ static bool check_extensions(gltf *g) {
     return true;
 }
 
-bool pelt_gltf_check(gltf *g) { return check_version(g) && check_extensions(g); }
-
 bool pelt_gltf_begin(gltf *g, const pelt_file *file) {
     g->scratch = pelt_arena_new(memory_limit(file->size));
     g->files = pelt_arena_new(0); /* unbounded: it holds only existing files; what is made from them is bounded */
     g->work_left = 64 * (uint64_t)file->size + ((uint64_t)16 << 20);
     if (!g->scratch || !g->files) return pelt_gltf_out_of_memory(g);
-    return pelt_gltf_open(g, file) && pelt_gltf_check(g);
+    return pelt_gltf_open(g, file) && check_version(g) && check_extensions(g);
 }
 
 bool pelt_gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_parts *parts) {
@@ -70,10 +68,12 @@ bool pelt_gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_part
            pelt_gltf_read_clips(g, scene);
 }
 
-void pelt_gltf_close(gltf *g) {
+pelt_result pelt_gltf_close(gltf *g, bool done, pelt_error *error) {
+    if (!done && error) *error = g->error;
     json_decref(g->json);
     pelt_arena_free(g->files);
     pelt_arena_free(g->scratch);
+    return done ? PELT_OK : g->error.code;
 }
 
 pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const char *path, pelt_error *error) {
@@ -82,23 +82,15 @@ pelt_result pelt_gltf_parse(pelt_bundle *bundle, const pelt_file *file, const ch
     gltf_scene scene;
     gltf_parts parts;
     bool done = pelt_gltf_read(&g, file, &scene, &parts);
-    if (done)
-        *bundle = result;
-    else if (error)
-        *error = g.error;
-    pelt_gltf_close(&g);
-    return done ? PELT_OK : g.error.code;
+    if (done) *bundle = result;
+    return pelt_gltf_close(&g, done, error);
 }
 
 static pelt_bundle *bundle_new(const pelt_file *file, const char *path, pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(memory_limit(file->size));
     pelt_bundle *bundle = PELT_NEW(arena, 1, pelt_bundle);
-    if (!bundle) {
-        pelt_no_memory(error);
-    } else {
-        bundle->arena = arena;
-        if (pelt_gltf_parse(bundle, file, path, error) == PELT_OK) return bundle;
-    }
+    if (bundle) bundle->arena = arena;
+    if (!(bundle ? pelt_gltf_parse(bundle, file, path, error) : pelt_no_memory(error))) return bundle;
     pelt_arena_free(arena);
     return NULL;
 }
@@ -106,10 +98,7 @@ static pelt_bundle *bundle_new(const pelt_file *file, const char *path, pelt_err
 pelt_bundle *pelt_bundle_read(const char *path, pelt_error *error) {
     if (PELT_MISSING(path, error)) return NULL;
     /* The bundle does not need the file's bytes. */
-    pelt_arena *file_arena = pelt_arena_new(0);
-    pelt_bundle *bundle = NULL;
+    PELT_SCOPED pelt_arena *file_arena = pelt_arena_new(0);
     pelt_file file;
-    if (pelt_file_read(file_arena, path, &file, error) == PELT_OK) bundle = bundle_new(&file, path, error);
-    pelt_arena_free(file_arena);
-    return bundle;
+    return pelt_file_read(file_arena, path, &file, error) ? NULL : bundle_new(&file, path, error);
 }

@@ -30,35 +30,9 @@ typedef struct addition {
 /* -- The file's weights ---------------------------------------------------------------------------------------------- */
 
 static bool read_track(gltf_editing *e, gltf_item animation, gltf_item channel, uint32_t width, track *t) {
-    gltf *g = e->g;
-    gltf_item samplers = pelt_gltf_member(animation, "samplers"), reference = pelt_gltf_member(channel, "sampler");
-    uint32_t sampler_count;
-    uint64_t index;
-    gltf_accessor times, values;
-    if (!pelt_gltf_length(g, samplers, &sampler_count) || !pelt_gltf_natural(g, reference, UINT64_MAX, &index))
-        return false;
-    if (index >= sampler_count)
-        return pelt_gltf_fail(g, PELT_ERROR_INDEX, reference, "names none of the animation's %u samplers",
-                              sampler_count);
-    gltf_item sampler = pelt_gltf_element(samplers, (size_t)index), output = pelt_gltf_member(sampler, "output");
-    const char *word = pelt_gltf_text(pelt_gltf_member(sampler, "interpolation"), "LINEAR");
-    for (t->interpolation = PELT_LINEAR; t->interpolation <= PELT_CUBIC; t->interpolation++)
-        if (!strcmp(word, pelt_gltf_interpolations[t->interpolation])) break;
-    if (t->interpolation > PELT_CUBIC)
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, sampler, "'%.40s' is not a glTF interpolation", word);
-    if (!pelt_gltf_accessor_open(g, pelt_gltf_member(sampler, "input"), "SCALAR", &times) ||
-        !pelt_gltf_accessor_open(g, output, "SCALAR", &values))
-        return false;
-    uint64_t per_key = (uint64_t)width * (t->interpolation == PELT_CUBIC ? 3 : 1);
-    if (!per_key || values.count != times.count * per_key)
-        return pelt_gltf_fail(g, PELT_ERROR_DATA, output, "%u weights for %u keys of a mesh with %u targets",
-                              values.count, times.count, width);
-    float *when = GLTF_NEW(g, g->scratch, float, times.count), *what = GLTF_NEW(g, g->scratch, float, values.count);
-    if (!when || !what || !pelt_gltf_accessor_floats(g, &times, when) || !pelt_gltf_accessor_floats(g, &values, what))
-        return false;
-    for (uint32_t k = 1; k < times.count; k++)
-        if (!(when[k] > when[k - 1])) return pelt_gltf_fail(g, PELT_ERROR_DATA, times.item, "key times must increase");
-    t->key_count = times.count, t->width = width, t->times = when, t->values = what;
+    pelt_channel keys = {0};
+    if (!pelt_gltf_read_sampler(e->g, animation, channel, NULL, width, true, &keys)) return false;
+    *t = (track){keys.interpolation, keys.key_count, width, keys.times, keys.values};
     return true;
 }
 
@@ -241,9 +215,9 @@ static void hold_joints_still(gltf_editing *e, json_t *animation) {
     for (size_t i = json_array_size(channels); i-- > 0;) {
         const json_t *channel = json_array_get(channels, i), *target = json_object_get(channel, "target");
         const json_t *node = json_object_get(target, "node"), *path = json_object_get(target, "path");
-        double number = json_number_value(node);
-        if (!json_is_number(node) || !json_is_string(path) || !strcmp(json_string_value(path), "weights")) continue;
-        if (!(number >= 0 && number < e->scene.node_count) || e->scene.joints[(uint32_t)number] < 0) continue;
+        size_t number;
+        if (!json_is_string(path) || !strcmp(json_string_value(path), "weights")) continue;
+        if (!pelt_gltf_is_index(node, e->scene.node_count, &number) || e->scene.joints[number] < 0) continue;
         const json_t *sampler = pelt_gltf_referred(samplers, json_object_get(channel, "sampler"));
         pelt_gltf_release(e, json_object_get(sampler, "input")),
             pelt_gltf_release(e, json_object_get(sampler, "output"));
@@ -257,16 +231,16 @@ static void drop_samplers(gltf_editing *e, json_t *animation) {
     size_t n = json_array_size(samplers), kept = 0, channel_count = json_array_size(channels);
     size_t *place = PELT_NEW(e->out->arena, n, size_t);
     for (size_t c = 0; c < channel_count; c++) {
-        double index = json_number_value(json_object_get(json_array_get(channels, c), "sampler"));
-        if (index >= 0 && index < (double)n) place[(size_t)index] = 1;
+        size_t index;
+        if (pelt_gltf_is_index(json_object_get(json_array_get(channels, c), "sampler"), n, &index)) place[index] = 1;
     }
     for (size_t s = 0; s < n; s++) place[s] = place[s] ? ++kept : 0;
     if (kept == n) return;
     for (size_t c = 0; c < channel_count; c++) {
         json_t *channel = json_array_get(channels, c);
-        double index = json_number_value(json_object_get(channel, "sampler"));
-        if (index >= 0 && index < (double)n)
-            pelt_gltf_set(e->out, channel, "sampler", json_integer((json_int_t)place[(size_t)index] - 1));
+        size_t index;
+        if (pelt_gltf_is_index(json_object_get(channel, "sampler"), n, &index))
+            pelt_gltf_set(e->out, channel, "sampler", json_integer((json_int_t)place[index] - 1));
     }
     for (size_t s = n; s-- > 0;)
         if (!place[s] && json_array_remove(samplers, s)) pelt_arena_fail(e->out->arena);
@@ -315,8 +289,7 @@ static bool is_in_file(const gltf_editing *e, const pelt_clip *clip) {
 static bool add_animation(gltf_editing *e, const addition *a) {
     gltf_output *out = e->out;
     if (is_in_file(e, a->clip) || !(a->plays || a->weights || a->clip->channel_count)) return true;
-    json_t *animations = json_object_get(out->root, "animations");
-    if (!animations) animations = pelt_gltf_set(out, out->root, "animations", json_array());
+    json_t *animations = pelt_gltf_get(out, out->root, "animations", json_array);
     uint32_t index = (uint32_t)json_array_size(animations);
     json_t *animation = pelt_gltf_append(out, animations, json_pack("{s:o}", "name", pelt_json_text(a->clip->name)));
     return edit_animation(e, index, animation, a, true);

@@ -9,6 +9,7 @@
 
 #include "io/gltf_out.h"
 #include "rig/json.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -169,12 +170,6 @@ static void write_clips(gltf_output *out) {
 
 /* -- What glTF cannot hold ----------------------------------------------------------------------------------------- */
 
-static bool all_finite(const float *values, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite(values[i])) return false;
-    return true;
-}
-
 static pelt_result check_weights(const char *path, const pelt_mesh *mesh, pelt_error *error) {
     const pelt_influences *in = &mesh->influences;
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
@@ -209,7 +204,7 @@ static pelt_result check_clip(const char *path, const pelt_clip *clip, pelt_erro
 /* By extension; anything but a regular file (/dev/stdout) gets a .glb. */
 static pelt_result check_name(const char *path, pelt_error *error) {
     struct stat status;
-    if (pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf")) return PELT_OK;
+    if (pelt_is_gltf(path)) return PELT_OK;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: has no glTF extension; use .glb, or .gltf for JSON with a .bin",
                      path);
@@ -233,12 +228,13 @@ static pelt_result check_content(const char *path, const pelt_gltf_content *cont
     else if (content->skeleton && content->skeleton->joint_count > 65536)
         problem = "glTF can bind to 65536 joints at most";
     if (problem) return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: cannot be written: %s", path, problem);
-    if (!all_finite(mesh->positions, 3 * (size_t)mesh->vertex_count))
+    if (pelt_first_not_finite(mesh->positions, 3 * (size_t)mesh->vertex_count) < 3 * (size_t)mesh->vertex_count)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: cannot be written: a vertex position is not finite", path);
     for (uint32_t t = 0; t < mesh->target_count; t++) {
         const pelt_target *target = &mesh->targets[t], *normals = content->target_normals;
-        if (!all_finite(target->deltas, 3 * (size_t)target->count) ||
-            (normals && !all_finite(normals[t].deltas, 3 * (size_t)normals[t].count)))
+        if (pelt_first_not_finite(target->deltas, 3 * (size_t)target->count) < 3 * (size_t)target->count ||
+            (normals &&
+             pelt_first_not_finite(normals[t].deltas, 3 * (size_t)normals[t].count) < 3 * (size_t)normals[t].count))
             return pelt_fail(error, PELT_ERROR_NUMBER, "%s: cannot be written: the target %s is not finite", path,
                              target->name);
     }
@@ -267,11 +263,11 @@ static pelt_result make_tree(void *user, pelt_error *error) {
 }
 
 static pelt_result write_new(const char *path, const pelt_gltf_content *content, pelt_error *error) {
-    gltf_output out = {.path = path, .content = content, .arena = pelt_arena_new(0), .root = json_object()};
-    pelt_result result = pelt_stage(out.arena, make_tree, &out, error);
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
+    gltf_output out = {.path = path, .content = content, .arena = arena, .root = json_object()};
+    pelt_result result = pelt_stage(arena, make_tree, &out, error);
     if (!result) result = pelt_gltf_write_file(&out, error);
     json_decref(out.root);
-    pelt_arena_free(out.arena);
     return result;
 }
 
@@ -279,10 +275,8 @@ pelt_result pelt_gltf_write(const char *path, const pelt_gltf_content *content, 
     pelt_result result = check_content(path, content, error);
     if (result) return result;
     if (!content->source) return write_new(path, content, error);
-    pelt_arena *arena = pelt_arena_new(0);
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     pelt_file file;
-    result = arena ? pelt_file_read(arena, content->source, &file, error) : pelt_no_memory(error);
-    if (!result) result = pelt_gltf_rewrite(path, content, &file, content->source, error);
-    pelt_arena_free(arena);
-    return result;
+    result = pelt_file_read(arena, content->source, &file, error);
+    return result ? result : pelt_gltf_rewrite(path, content, &file, content->source, error);
 }

@@ -23,6 +23,7 @@ typedef struct pelt_file {
 } pelt_file;
 
 /* Whether a path ends like this, ignoring case. */
+bool pelt_is_gltf(const char *path); /* .glb or .gltf */
 bool pelt_ends_with(const char *path, const char *ending);
 
 bool pelt_file_exists(const char *path);
@@ -51,6 +52,10 @@ pelt_result pelt_folder_make(const char *path, pelt_error *error);
 
 /* Reads a whole regular file. */
 pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error);
+
+/* Reads bytes from the offset on, all of them, from a regular file that is open. */
+pelt_result pelt_read_all(int descriptor, uint64_t offset, void *bytes, size_t size, const char *path,
+                          pelt_error *error);
 
 /* The error of readers when an arena fails: the file needs more memory than is available, or allowed for its size. */
 pelt_result pelt_file_no_memory(const char *path, pelt_error *error);

@@ -14,6 +14,8 @@
 
 #include "io/bytes.h"
 #include "io/io.h"
+#include "io/temporary.h"
+#include "rig/maths.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -119,19 +121,14 @@ static void fill_record(uint8_t *out, const pelt_miss *miss, uint64_t stamp, siz
 
 pelt_result pelt_misslog_put(pelt_misslog *log, const pelt_miss *miss, pelt_error *error) {
     size_t values = (size_t)miss->point_count * miss->component_count;
-    size_t size = HEAD_SIZE + 4 * (miss->control_count + values) + TAIL_SIZE, done = 0;
+    size_t size = HEAD_SIZE + 4 * (miss->control_count + values) + TAIL_SIZE;
     if (!values || miss->control_count > MOST_CONTROLS || miss->component_count > MOST_COMPONENTS)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a frame of %u points cannot be logged", log->path,
                          miss->point_count);
     uint8_t *record = malloc(size);
     if (!record) return pelt_no_memory(error);
     fill_record(record, miss, log->stamp++, values);
-    int failure = 0;
-    while (done < size && !failure) {
-        ssize_t put = write(log->descriptor, record + done, size - done);
-        if (put > 0) done += (size_t)put;
-        if (put < 0 && errno != EINTR) failure = errno;
-    }
+    int failure = pelt_write_all(log->descriptor, record, size) ? errno : 0;
     free(record);
     return failure ? pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be written: %s", log->path, strerror(failure))
                    : PELT_OK;
@@ -230,12 +227,6 @@ static float *copy_floats(pelt_arena *arena, const uint8_t *bytes, size_t count)
     return out;
 }
 
-static bool all_finite(const float *values, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite(values[i])) return false;
-    return true;
-}
-
 pelt_result pelt_misslog_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_misses *misses,
                                pelt_error *error) {
     log_bytes log = {file->bytes, file->size, crc_of_beginnings(arena, file)};
@@ -253,7 +244,9 @@ pelt_result pelt_misslog_parse(pelt_arena *arena, const pelt_file *file, const c
         float *first = copy_floats(arena, numbers, r.miss.control_count);
         float *second = copy_floats(arena, numbers + 4 * (size_t)r.miss.control_count, values);
         if (pelt_arena_failed(arena)) return pelt_file_no_memory(path, error);
-        if (!all_finite(first, r.miss.control_count) || !all_finite(second, values) || seen_before(&seen, &r)) continue;
+        if (pelt_first_not_finite(first, r.miss.control_count) < r.miss.control_count ||
+            pelt_first_not_finite(second, values) < values || seen_before(&seen, &r))
+            continue;
         r.miss.controls = first, r.miss.values = second;
         list[misses->count++] = r.miss;
     }

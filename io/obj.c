@@ -1,12 +1,9 @@
 /* obj.c: Wavefront OBJ geometry: `v` lines are points, `f` lines are polygons, which are split into triangle fans. `vn`
    lines are normals, referenced by face corners ("7//9"): a point gets the mean of its corners'. Everything else is
-   skipped.
-
-   Numbers are parsed by hand: strtod follows the locale of the host program, and is slow. Up to 19 digits are kept as
-   an integer m, and m * 10^e is formed in double, within 4e-16 of the text: the nearest float, also for the 9 digits
-   that pelt writes. */
+   skipped. */
 
 #include "io/cache.h"
+#include "rig/text.h"
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,55 +54,6 @@ static bool accept_word(const char **at, const char *word) {
     return true;
 }
 
-static double times_power_of_ten(double value, int64_t exponent) {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    if (value == 0) return value;
-    for (; exponent > 22 && value < INFINITY; exponent -= 22) value *= powers[22];
-    for (; exponent < -22 && value > 0; exponent += 22) value /= powers[22];
-    if (exponent > 22 || exponent < -22) return value; /* infinity or zero by now */
-    return exponent < 0 ? value / powers[-exponent] : value * powers[exponent];
-}
-
-static const char *read_exponent(const char *at, int64_t *exponent) {
-    const char *c = at + 1;
-    bool negative = *c == '-';
-    if (*c == '-' || *c == '+') c++;
-    if (!is_digit(*c)) return at;
-    int value = 0;
-    for (; is_digit(*c); c++)
-        if (value < 100000) value = 10 * value + (*c - '0');
-    *exponent += negative ? -value : value;
-    return c;
-}
-
-static bool read_magnitude(const char **at, double *value) {
-    const char *c = *at;
-    uint64_t digits = 0;
-    int64_t exponent = 0;
-    int count = 0;
-    bool point = false, any = false;
-    for (; is_digit(*c) || (*c == '.' && !point); c++) {
-        if (*c == '.') {
-            point = true;
-            continue;
-        }
-        any = true;
-        if (count < 19) {
-            digits = 10 * digits + (uint64_t)(*c - '0');
-            count += digits != 0;
-            exponent -= point;
-        } else {
-            exponent += !point;
-        }
-    }
-    if (!any) return false;
-    if (*c == 'e' || *c == 'E') c = read_exponent(c, &exponent);
-    *value = times_power_of_ten((double)digits, exponent);
-    *at = c;
-    return true;
-}
-
 static bool read_float(parser *p, float *value) {
     skip_blanks(p);
     const char *at = p->at;
@@ -119,10 +67,10 @@ static bool read_float(parser *p, float *value) {
     } else if (accept_word(&at, "inf")) {
         magnitude = INFINITY;
         accept_word(&at, "inity");
-    } else if (!read_magnitude(&at, &magnitude)) {
-        return false;
+    } else {
+        at = pelt_read_decimal(at, &magnitude);
     }
-    if (!ends_token(*at)) return false;
+    if (!at || !ends_token(*at)) return false;
     p->at = at;
     *value = (float)(negative ? -magnitude : magnitude);
     return true;

@@ -78,7 +78,7 @@ static const char *join(pelt_arena *arena, const char *folder, const char *name)
 /* The text of one frame is large and short-lived: it gets its own arena. */
 static pelt_result read_frame(pelt_arena *arena, const char *folder, const listing *list, uint32_t frame,
                               pelt_cache *cache, float **positions, float **normals, pelt_error *error) {
-    pelt_arena *brief = pelt_arena_new(PELT_READ_LIMIT);
+    PELT_SCOPED pelt_arena *brief = pelt_arena_new(PELT_READ_LIMIT);
     const char *path = join(brief, folder, list->entries[frame]->d_name);
     pelt_file file;
     uint32_t points;
@@ -104,7 +104,6 @@ static pelt_result read_frame(pelt_arena *arena, const char *folder, const listi
                            path, read_normals ? "normals" : "no normals", list->entries[0]->d_name,
                            read_normals ? "none" : "some");
     if (!result && *normals) memcpy(*normals + frame * row, read_normals, row * sizeof *read);
-    pelt_arena_free(brief);
     return result;
 }
 

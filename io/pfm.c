@@ -50,12 +50,10 @@ pelt_result pelt_pfm_parse(pelt_arena *arena, const pelt_file *file, const char 
 }
 
 pelt_result pelt_pfm_read(pelt_arena *arena, const char *path, pelt_picture *picture, pelt_error *error) {
-    pelt_arena *scratch = pelt_arena_new(0);
+    PELT_SCOPED pelt_arena *scratch = pelt_arena_new(0);
     pelt_file file;
     pelt_result result = pelt_file_read(scratch, path, &file, error);
-    if (!result) result = pelt_pfm_parse(arena, &file, path, picture, error);
-    pelt_arena_free(scratch);
-    return result;
+    return result ? result : pelt_pfm_parse(arena, &file, path, picture, error);
 }
 
 pelt_result pelt_pfm_write(const char *path, const pelt_picture *picture, pelt_error *error) {

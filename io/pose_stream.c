@@ -76,11 +76,7 @@ pelt_pose_stream *pelt_pose_stream_open(const char *path, const pelt_bundle *bun
     column *columns = PELT_NEW(arena, most, column);
     float *numbers = PELT_NEW(arena, 4 * most, float);
     char *bytes = PELT_NEW(arena, MOST_LINE + 1, char);
-    if (pelt_arena_failed(arena)) {
-        pelt_arena_free(arena);
-        pelt_no_memory(error);
-        return NULL;
-    }
+    if (pelt_arena_failed(arena)) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
     *s = (pelt_pose_stream){.bundle = bundle,
                             .stop = stop,
                             .descriptor = -1,

@@ -12,6 +12,7 @@
 #include "io/io.h"
 #include "rig/align.h"
 #include "rig/sculpt.h"
+#include "rig/text.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -35,8 +36,7 @@ typedef struct reading {
 #define REFUSE(r, ...) (pelt_fail((r)->error, PELT_ERROR_DATA, __VA_ARGS__), false)
 
 static const char *beside(reading *r, const char *name) {
-    const char *slash = strrchr(r->path, '/');
-    return pelt_arena_format(r->arena, "%.*s%s", slash ? (int)(slash - r->path + 1) : 0, r->path, name);
+    return pelt_arena_format(r->arena, "%.*s%s", (int)(pelt_base_name(r->path) - r->path), r->path, name);
 }
 
 static bool check_words(reading *r, const json_t *object) {
@@ -109,8 +109,7 @@ static bool read_rotations(reading *r, const json_t *rotations, pelt_transform *
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)rotations, name, value) {
-        uint32_t joint = 0;
-        while (joint < skeleton->joint_count && strcmp(skeleton->names[joint], name)) joint++;
+        uint32_t joint = pelt_joint_named(skeleton, name, 0);
         if (joint == skeleton->joint_count)
             return REFUSE(r, "%s: sculpt %zu: %s has no joint \"%.80s\"", r->path, r->number, r->bundle->path, name);
         double q[4] = {0}, length = 0;
@@ -177,9 +176,8 @@ static bool mask_joints(reading *r, const json_t *names, float *mask) {
                       r->number);
     for (size_t n = 0; n < json_array_size(names); n++) {
         const char *name = json_string_value(json_array_get(names, n));
-        uint32_t joint = 0;
-        while (name && joint < skeleton->joint_count && strcmp(skeleton->names[joint], name)) joint++;
-        if (!name || joint == skeleton->joint_count)
+        uint32_t joint = name ? pelt_joint_named(skeleton, name, 0) : skeleton->joint_count;
+        if (joint == skeleton->joint_count)
             return REFUSE(r, "%s: sculpt %zu: %s has no joint \"%.80s\"", r->path, r->number, r->bundle->path,
                           name ? name : "");
         for (uint32_t v = 0; v < mesh->vertex_count; v++)
@@ -287,24 +285,20 @@ const pelt_clip *pelt_sculpts_parse(pelt_bundle *bundle, const char *text, const
     json_error_t broken;
     const pelt_clip *clip = NULL;
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &broken);
-    r.arena = pelt_arena_new(0);
+    PELT_SCOPED pelt_arena *arena = r.arena = pelt_arena_new(0);
     if (!json)
         pelt_fail(r.error, PELT_ERROR_FORMAT, "%s: line %d: %s", path, broken.line, broken.text);
-    else if (!r.arena)
+    else if (!arena)
         pelt_no_memory(r.error);
     else if (read_all(&r, json))
         clip = add_clip(&r);
     json_decref(json);
-    pelt_arena_free(r.arena);
     return clip;
 }
 
 const pelt_clip *pelt_sculpts_read(pelt_bundle *bundle, const char *path, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0);
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     pelt_file file;
-    const pelt_clip *clip = NULL;
-    if (!pelt_file_read(arena, path, &file, error))
-        clip = pelt_sculpts_parse(bundle, (const char *)file.bytes, path, error);
-    pelt_arena_free(arena);
-    return clip;
+    if (pelt_file_read(arena, path, &file, error)) return NULL;
+    return pelt_sculpts_parse(bundle, (const char *)file.bytes, path, error);
 }

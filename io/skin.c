@@ -9,18 +9,13 @@ static bool is_gltf(const pelt_file *file, const char *path) {
 
 /* A whole file, or the skin embedded in a glTF file, in memory aligned for the run time. */
 static pelt_bytes *read_bytes(const char *path, bool embedded, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
     pelt_file file;
-    pelt_bytes *bytes = NULL;
-    if (!arena) {
-        pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
-    } else if (!pelt_file_read(arena, path, &file, error)) {
-        bool inside = embedded && is_gltf(&file, path);
-        bytes = inside ? pelt_embedded_skin(&file, path, error) : pelt_bytes_new(file.size);
-        if (bytes && !inside) memcpy(bytes->bytes, file.bytes, file.size);
-        if (!bytes && !inside) pelt_fail(error, PELT_ERROR_MEMORY, "%s: out of memory", path);
-    }
-    pelt_arena_free(arena);
+    if (pelt_file_read(arena, path, &file, error)) return NULL;
+    if (embedded && is_gltf(&file, path)) return pelt_embedded_skin(&file, path, error);
+    pelt_bytes *bytes = pelt_bytes_new(file.size);
+    if (!bytes) return pelt_no_memory(error), NULL;
+    memcpy(bytes->bytes, file.bytes, file.size);
     return bytes;
 }
 

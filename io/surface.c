@@ -24,14 +24,6 @@ typedef struct reading {
 
 /* -- Pictures ---------------------------------------------------------------------------------------------------- */
 
-/* Image types that browsers show, by their first bytes: the file's own claim is ignored. */
-static const char *picture_type(const uint8_t *bytes, size_t size) {
-    if (size > 8 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8)) return "image/png";
-    if (size > 3 && !memcmp(bytes, "\xff\xd8\xff", 3)) return "image/jpeg";
-    if (size > 12 && !memcmp(bytes, "RIFF", 4) && !memcmp(bytes + 8, "WEBP", 4)) return "image/webp";
-    return NULL;
-}
-
 static int32_t keep_image(reading *r, uint32_t index) {
     gltf_buffer found;
     pelt_error before = r->g->error;
@@ -40,8 +32,9 @@ static int32_t keep_image(reading *r, uint32_t index) {
     bool there = r->picture_bytes < MOST_PICTURE_BYTES &&
                  pelt_gltf_image_bytes(r->g, pelt_gltf_entry(r->g, "images", index), &found);
     r->g->error = before; /* missing images are skipped */
-    const char *type = there ? picture_type(found.bytes, found.size) : NULL;
-    uint8_t *copy = type ? PELT_NEW(r->out->arena, found.size, uint8_t) : NULL;
+    const char *type = there ? pelt_gltf_picture_type(&found) : NULL;
+    bool shown = type && strcmp(type, "image/ktx2"); /* by browsers */
+    uint8_t *copy = shown ? PELT_NEW(r->out->arena, found.size, uint8_t) : NULL;
     if (!copy) return -1;
     memcpy(copy, found.bytes, found.size);
     r->picture_bytes += found.size;
@@ -96,18 +89,14 @@ static bool read_uvs(reading *r, const gltf_part *p, gltf_item info) {
     gltf *g = r->g;
     transform t;
     char key[40];
-    gltf_accessor a;
     if (!read_transform(g, info, &t)) return false;
     snprintf(key, sizeof key, "TEXCOORD_%llu", (unsigned long long)t.set);
     gltf_item item = pelt_gltf_member(pelt_gltf_member(p->primitive, "attributes"), key);
     if (!item.json || !p->has_own_vertices) return true;
     if (!r->out->uvs) r->out->uvs = PELT_NEW(r->out->arena, 2 * (size_t)g->bundle->mesh.vertex_count, float);
     if (!r->out->uvs) return pelt_gltf_out_of_memory(g);
-    if (!pelt_gltf_accessor_open(g, item, "VEC2", &a)) return false;
-    if (a.count != p->count)
-        return pelt_gltf_fail(g, PELT_ERROR_DATA, item, "%u entries for %u vertices", a.count, p->count);
     float *uvs = r->out->uvs + 2 * (size_t)p->first;
-    if (!pelt_gltf_accessor_floats(g, &a, uvs)) return false;
+    if (!pelt_gltf_read_attribute(g, p, item, "VEC2", uvs)) return false;
     double c = cos(t.rotation), s = sin(t.rotation);
     for (uint32_t v = 0; v < p->count; v++, uvs += 2) {
         double x = t.scale[0] * uvs[0], y = t.scale[1] * uvs[1];
@@ -191,34 +180,22 @@ static bool read_surface(gltf *g, const pelt_file *file, pelt_surface *out) {
 }
 
 pelt_surface *pelt_surface_parse(const pelt_file *file, const char *path, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0), *read_into = pelt_arena_new(PELT_READ_LIMIT + PELT_READ_FACTOR * file->size);
+    pelt_arena *arena = pelt_arena_new(0);
+    PELT_SCOPED pelt_arena *read_into = pelt_arena_new(PELT_READ_LIMIT + PELT_READ_FACTOR * file->size);
     pelt_surface *out = PELT_NEW(arena, 1, pelt_surface);
-    bool done = false;
-    if (!out || !read_into) {
-        pelt_no_memory(error);
-    } else {
-        pelt_bundle bundle = {.arena = read_into};
-        gltf g = {.path = path, .bundle = &bundle, .arena = read_into};
-        out->arena = arena;
-        done = read_surface(&g, file, out);
-        if (!done && error) *error = g.error;
-        pelt_gltf_close(&g);
-    }
-    pelt_arena_free(read_into);
-    if (!done) pelt_arena_free(arena);
-    return done ? out : NULL;
+    pelt_bundle bundle = {.arena = read_into};
+    gltf g = {.path = path, .bundle = &bundle, .arena = read_into};
+    if (out) out->arena = arena;
+    bool done = out && read_into ? read_surface(&g, file, out) : pelt_gltf_out_of_memory(&g);
+    if (!pelt_gltf_close(&g, done, error)) return out;
+    pelt_arena_free(arena);
+    return NULL;
 }
 
 pelt_surface *pelt_surface_read(const char *path, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0);
-    pelt_surface *out = NULL;
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     pelt_file file;
-    if (!arena)
-        pelt_no_memory(error);
-    else if (pelt_file_read(arena, path, &file, error) == PELT_OK)
-        out = pelt_surface_parse(&file, path, error);
-    pelt_arena_free(arena);
-    return out;
+    return pelt_file_read(arena, path, &file, error) ? NULL : pelt_surface_parse(&file, path, error);
 }
 
 void pelt_surface_free(pelt_surface *surface) {

@@ -1,6 +1,7 @@
 /* table.c: controls per frame as CSV: a line of names, then numbers. Commas, semicolons or tabs; an empty cell is 0. */
 
 #include "io/io.h"
+#include "rig/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,40 +24,16 @@ static void end_line(reader *r) {
     r->line++;
 }
 
-/* Parses a number regardless of the host's locale. */
+/* The text is followed by a zero byte (pelt_file). */
 static bool read_number(reader *r, float *value) {
-    while (!ends_cell(r) && *r->at == ' ') r->at++;
-    const char *begin = r->at;
-    double sign = 1, digits = 0;
-    int scale = 0, exponent = 0, any = 0;
-    if (!ends_cell(r) && (*r->at == '-' || *r->at == '+')) sign = *r->at++ == '-' ? -1 : 1;
-    for (bool point = false; !ends_cell(r); r->at++) {
-        if (*r->at == '.' && !point) {
-            point = true;
-        } else if (*r->at >= '0' && *r->at <= '9') {
-            any = 1;
-            if (digits < 1e17)
-                digits = 10 * digits + (*r->at - '0'), scale -= point;
-            else
-                scale += !point;
-        } else {
-            break;
-        }
-    }
-    if (any && !ends_cell(r) && (*r->at == 'e' || *r->at == 'E')) {
-        int direction = 1;
-        r->at++;
-        if (!ends_cell(r) && (*r->at == '-' || *r->at == '+')) direction = *r->at++ == '-' ? -1 : 1;
-        any = 0;
-        for (; !ends_cell(r) && *r->at >= '0' && *r->at <= '9'; r->at++) {
-            any = 1;
-            if (exponent < 10000) exponent = 10 * exponent + (*r->at - '0');
-        }
-        exponent *= direction;
-    }
-    while (!ends_cell(r) && *r->at == ' ') r->at++;
-    *value = (float)(sign * digits * pow(10, scale + exponent));
-    return ends_cell(r) && (any || r->at == begin) && isfinite(*value);
+    while (*r->at == ' ') r->at++;
+    double number = 0;
+    bool negative = *r->at == '-';
+    const char *end = pelt_read_decimal(r->at + (negative || *r->at == '+'), &number);
+    if (end) r->at = end;
+    while (*r->at == ' ') r->at++;
+    *value = (float)(negative ? -number : number);
+    return ends_cell(r) && isfinite(*value);
 }
 
 static char find_separator(const char *at, const char *end) {

@@ -2,7 +2,7 @@
 
    A name enters the table before the file is created and leaves it after the file is renamed or removed, so a signal
    never finds a file that the table does not know. Everything that the signal handler calls (unlink, unlinkat, rmdir,
-   open, close, lock-free atomics) is async-signal-safe.
+   open, close, getdents64, lock-free atomics) is async-signal-safe.
 
    A killed process cleans up nothing. Hence every unfinished file is locked (flock) while it grows, and a lock ends
    with its process: a file next to the target that is named like an unfinished one and can be locked is abandoned. The
@@ -17,15 +17,17 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { UNUSED, CLAIMED, UNFINISHED_FILE, UNFINISHED_FOLDER };
+enum { UNUSED, CLAIMED, UNFINISHED_FILE, UNFINISHED_FOLDER, UNFINISHED_TREE };
 
 struct pelt_temporary {
     atomic_int state;
@@ -104,12 +106,36 @@ static bool is_frame_or_unfinished(const char *name) {
     return pelt_is_frame_name(frame) && is_marked(name, frame, length - MARKED, mark);
 }
 
-void pelt_frames_remove(const char *path) {
+/* Removes the frames in a folder, and the folder if nothing else is in it. */
+static void remove_frames(const char *path) {
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         if (is_frame_or_unfinished(entry->d_name)) unlinkat(dirfd(folder), entry->d_name, 0);
     if (folder) closedir(folder);
     rmdir(path);
+}
+
+/* Everything in a folder, without memory and without following links, so that a signal handler and a program that has run
+   out of memory can call it. Reads the folder again until nothing more goes: others may still be writing into it. */
+static void remove_all(int parent, const char *name, int depth) {
+    enum { MOST_DEPTH = 16, HEAD = offsetof(struct dirent64, d_name) };
+    _Alignas(struct dirent64) char entries[2048];
+    int folder = depth < MOST_DEPTH ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    for (bool gone = folder >= 0; gone;) {
+        gone = false;
+        lseek(folder, 0, SEEK_SET);
+        for (long got; (got = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;)
+            for (long at = 0; at + HEAD < got;) {
+                const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+                const char *inside = entry->d_name;
+                at += entry->d_reclen;
+                if (inside[0] == '.' && (!inside[1] || (inside[1] == '.' && !inside[2]))) continue;
+                if (unlinkat(folder, inside, 0)) remove_all(folder, inside, depth + 1);
+                gone |= faccessat(folder, inside, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+            }
+    }
+    if (folder >= 0) close(folder);
+    unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 /* A folder that was moved aside for one that never arrived is moved back. */
@@ -120,10 +146,11 @@ static void collect(const char *path, const char *target, bool stepped_aside) {
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &status) == 0) {
         if (stepped_aside && stat(target, &there) != 0)
             rename(path, target);
-        else if (S_ISDIR(status.st_mode) && !stepped_aside && !faccessat(descriptor, PELT_ALL_OURS, F_OK, 0))
-            pelt_folder_remove(path);
+        else if (S_ISDIR(status.st_mode) && !stepped_aside && !faccessat(descriptor, PELT_ALL_OURS, F_OK, 0) &&
+                 status.st_uid == geteuid())
+            remove_all(AT_FDCWD, path, 0);
         else if (S_ISDIR(status.st_mode))
-            pelt_frames_remove(path);
+            remove_frames(path);
         else if (S_ISREG(status.st_mode) && !stepped_aside)
             unlink(path);
     }
@@ -149,7 +176,7 @@ static void collect_beside(const char *target) {
 static bool is_inside(const char *target) {
     for (int i = 0; i < TABLE_SIZE; i++) {
         size_t length = strnlen(table[i].path, PATH_MAX);
-        if (atomic_load(&table[i].state) == UNFINISHED_FOLDER && !strncmp(target, table[i].path, length) &&
+        if (atomic_load(&table[i].state) >= UNFINISHED_FOLDER && !strncmp(target, table[i].path, length) &&
             target[length] == '/')
             return true;
     }
@@ -172,6 +199,20 @@ static int make_folder(const char *path) {
     return mkdir(path, 0777) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+static int make_marked(const char *path, mode_t mode) {
+    int folder = mkdir(path, mode) ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int marker = folder < 0 ? -1 : openat(folder, PELT_ALL_OURS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (marker >= 0) close(marker);
+    if (folder < 0 || marker >= 0) return folder;
+    int reason = errno;
+    close(folder), rmdir(path);
+    errno = reason;
+    return -1;
+}
+
+static int make_tree(const char *path) { return make_marked(path, 0777); }
+static int make_private(const char *path) { return make_marked(path, 0700); }
+
 /* Another program may have collected the file between its creation and its lock. Where locks are not supported, nobody
    collects. */
 static bool lock_made(pelt_temporary *temporary, int made) {
@@ -183,6 +224,13 @@ static bool lock_made(pelt_temporary *temporary, int made) {
         return true;
     errno = EEXIST;
     return false;
+}
+
+/* Leaves the file or folder in place, and drops it from the table. */
+static void forget(pelt_temporary *temporary) {
+    if (temporary->lock >= 0) close(temporary->lock);
+    temporary->lock = -1;
+    atomic_store(&temporary->state, UNUSED);
 }
 
 static pelt_temporary *make(const char *target, int state, int (*make_path)(const char *path), int *made) {
@@ -203,14 +251,17 @@ static pelt_temporary *make(const char *target, int state, int (*make_path)(cons
         int reason = errno;
         atomic_store(&temporary->state, CLAIMED);
         if (*made >= 0) close(*made);
-        if (*made >= 0 && reason != EEXIST) state == UNFINISHED_FILE ? unlink(temporary->path) : rmdir(temporary->path);
+        if (*made >= 0 && reason != EEXIST) {
+            if (state == UNFINISHED_TREE) remove_all(AT_FDCWD, temporary->path, 0);
+            state == UNFINISHED_FILE ? unlink(temporary->path) : rmdir(temporary->path);
+        }
         if (temporary->lock >= 0) close(temporary->lock);
         temporary->lock = *made = -1;
         errno = reason;
         if (reason != EEXIST) break;
     }
     int reason = errno;
-    pelt_temporary_forget(temporary);
+    forget(temporary);
     errno = reason;
     return NULL;
 }
@@ -226,6 +277,20 @@ pelt_temporary *pelt_temporary_folder(const char *target) {
     return temporary;
 }
 
+pelt_temporary *pelt_temporary_tree(const char *target, bool private) {
+    int made;
+    pelt_temporary *temporary = make(target, UNFINISHED_TREE, private ? make_private : make_tree, &made);
+    if (temporary) close(made);
+    return temporary;
+}
+
+/* Also of those in the table, which lists them no more. */
+void pelt_folder_remove(const char *path) {
+    remove_all(AT_FDCWD, path, 0);
+    for (int i = 0; i < TABLE_SIZE; i++)
+        if (atomic_load(&table[i].state) == UNFINISHED_TREE && !strcmp(table[i].path, path)) forget(&table[i]);
+}
+
 const char *pelt_temporary_path(const pelt_temporary *temporary) { return temporary->path; }
 
 void pelt_temporary_set_frames(pelt_temporary *temporary, uint32_t count) {
@@ -235,6 +300,10 @@ void pelt_temporary_set_frames(pelt_temporary *temporary, uint32_t count) {
 /* -- Ending ------------------------------------------------------------------------------------------------------ */
 
 static void remove_folder(pelt_temporary *temporary) {
+    if (atomic_load(&temporary->state) == UNFINISHED_TREE) {
+        remove_all(AT_FDCWD, temporary->path, 0);
+        return;
+    }
     int folder = open(temporary->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (uint32_t i = 0; folder >= 0 && i < atomic_load(&temporary->frame_count); i++) {
         char name[PELT_FRAME_NAME_SIZE];
@@ -243,6 +312,15 @@ static void remove_folder(pelt_temporary *temporary) {
     }
     if (folder >= 0) close(folder);
     rmdir(temporary->path);
+}
+
+int pelt_write_all(int descriptor, const void *bytes, size_t size) {
+    for (const char *at = bytes, *end = at + size; at < end;) {
+        ssize_t put = write(descriptor, at, (size_t)(end - at));
+        if (put < 0 && errno != EINTR) return -1;
+        if (put > 0) at += put;
+    }
+    return 0;
 }
 
 int pelt_sync(int descriptor) {
@@ -265,9 +343,9 @@ static int sync_folder_of(const char *target) {
 }
 
 int pelt_temporary_rename(pelt_temporary *temporary, const char *target) {
-    bool folder = atomic_load(&temporary->state) == UNFINISHED_FOLDER;
+    bool folder = atomic_load(&temporary->state) >= UNFINISHED_FOLDER;
     if ((!folder || !pelt_sync(temporary->lock)) && rename(temporary->path, target) == 0) {
-        pelt_temporary_forget(temporary);
+        forget(temporary);
         return sync_folder_of(target);
     }
     int reason = errno;
@@ -311,7 +389,7 @@ static int replace_in_steps(pelt_temporary *fresh, const char *target) {
     if (name_beside(target, old_mark, aside) && rename(target, aside) == 0) {
         renamed = pelt_temporary_rename(fresh, target), reason = errno;
         if (renamed == 0)
-            pelt_frames_remove(aside);
+            remove_frames(aside);
         else
             rename(aside, target);
     } else {
@@ -334,24 +412,18 @@ int pelt_temporary_replace_folder(pelt_temporary *fresh, const char *target) {
     if (old > now) pelt_temporary_set_frames(fresh, old);
     if (exchange(fresh->path, target) != 0) return replace_in_steps(fresh, target);
     int synced = sync_folder_of(target), reason = errno;
-    pelt_frames_remove(fresh->path); /* the old one */
-    pelt_temporary_forget(fresh);
+    remove_frames(fresh->path); /* the old one */
+    forget(fresh);
     errno = reason;
     return synced;
 }
 
 void pelt_temporary_remove(pelt_temporary *temporary) {
-    if (atomic_load(&temporary->state) == UNFINISHED_FOLDER)
+    if (atomic_load(&temporary->state) >= UNFINISHED_FOLDER)
         remove_folder(temporary);
     else
         unlink(temporary->path);
-    pelt_temporary_forget(temporary);
-}
-
-void pelt_temporary_forget(pelt_temporary *temporary) {
-    if (temporary->lock >= 0) close(temporary->lock);
-    temporary->lock = -1;
-    atomic_store(&temporary->state, UNUSED);
+    forget(temporary);
 }
 
 void pelt_writer_abandon_all(void) {
@@ -359,6 +431,6 @@ void pelt_writer_abandon_all(void) {
     for (int i = 0; i < TABLE_SIZE; i++) /* files first: some are inside the folders */
         if (atomic_load(&table[i].state) == UNFINISHED_FILE) unlink(table[i].path);
     for (int i = 0; i < TABLE_SIZE; i++)
-        if (atomic_load(&table[i].state) == UNFINISHED_FOLDER) remove_folder(&table[i]);
+        if (atomic_load(&table[i].state) >= UNFINISHED_FOLDER) remove_folder(&table[i]);
     errno = reason;
 }

@@ -6,6 +6,7 @@
 #define PELT_TEMPORARY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct pelt_temporary pelt_temporary;
@@ -14,6 +15,8 @@ typedef struct pelt_temporary pelt_temporary;
    umask decides the permissions, as for any new file. */
 pelt_temporary *pelt_temporary_file(const char *target, int *descriptor);
 pelt_temporary *pelt_temporary_folder(const char *target);
+/* A new folder whose whole contents are pelt's; private: only its owner may look into it. */
+pelt_temporary *pelt_temporary_tree(const char *target, bool private);
 
 const char *pelt_temporary_path(const pelt_temporary *temporary);
 
@@ -21,14 +24,15 @@ const char *pelt_temporary_path(const pelt_temporary *temporary);
 enum { PELT_FRAME_NAME_SIZE = 24 };
 void pelt_frame_name(uint32_t frame, char name[PELT_FRAME_NAME_SIZE]);
 bool pelt_is_frame_name(const char *name);
-/* Removes the frames in a folder, and the folder if nothing else is in it. */
-void pelt_frames_remove(const char *path);
 
 /* A marker file in an unfinished folder: everything in it is pelt's, and is removed if the folder is abandoned. */
 #define PELT_ALL_OURS ".pelt-unfinished"
 
 /* Records that the folder may now hold frames 0 to count - 1, so that they are removed with it. */
 void pelt_temporary_set_frames(pelt_temporary *temporary, uint32_t count);
+
+/* Writes all bytes, also where that takes several attempts. 0, or -1 with errno set. */
+int pelt_write_all(int descriptor, const void *bytes, size_t size);
 
 /* Syncs a descriptor to disk. 0, or -1 with errno set. */
 int pelt_sync(int descriptor);
@@ -42,8 +46,5 @@ int pelt_temporary_replace_folder(pelt_temporary *temporary, const char *target)
 
 /* Removes the file, or the folder and its frames. */
 void pelt_temporary_remove(pelt_temporary *temporary);
-
-/* Leaves the file or folder in place, and drops it from the table. */
-void pelt_temporary_forget(pelt_temporary *temporary);
 
 #endif

@@ -1,11 +1,9 @@
 /* tree.c: folders with files below them. */
 
-#define _GNU_SOURCE /* nftw */
 #include "io/tree.h"
 #include "io/temporary.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,24 +16,18 @@ struct pelt_tree {
     pelt_temporary *temporary;
 };
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where) {
-    (void)status, (void)kind, (void)where;
-    remove(path);
-    return 0;
-}
-
-void pelt_folder_remove(const char *path) { nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
-
 char *pelt_private_folder(pelt_error *error) {
     const char *root = getenv("TMPDIR");
-    size_t size = strlen(root && *root ? root : "/tmp") + 32;
-    char *path = malloc(size);
-    if (!path) return pelt_no_memory(error), NULL;
-    snprintf(path, size, "%s/pelt-view-XXXXXX", root && *root ? root : "/tmp");
-    if (mkdtemp(path)) return path; /* accessible to its owner only */
-    pelt_fail(error, PELT_ERROR_FILE, "%s: cannot create a temporary folder: %s", path, strerror(errno));
-    free(path);
-    return NULL;
+    char target[PATH_MAX];
+    snprintf(target, sizeof target, "%s/pelt-view", root && *root ? root : "/tmp");
+    const pelt_temporary *made = pelt_temporary_tree(target, true);
+    if (!made)
+        return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot create a temporary folder: %s", target, strerror(errno)),
+               NULL;
+    char *path = strdup(pelt_temporary_path(made));
+    if (path) return path;
+    pelt_folder_remove(pelt_temporary_path(made));
+    return pelt_no_memory(error), NULL;
 }
 
 static pelt_result fail(const char *path, pelt_error *error) {
@@ -51,13 +43,9 @@ pelt_tree *pelt_tree_open(const char *target, pelt_error *error) {
     if (!lstat(tree->target, &status) && (!S_ISDIR(status.st_mode) || rmdir(tree->target))) {
         pelt_fail(error, PELT_ERROR_FILE, "%s: already exists; name a new folder, or remove it first", target);
     } else {
-        tree->temporary = pelt_temporary_folder(tree->target);
-        if (!tree->temporary)
-            fail(target, error);
-        else if (pelt_tree_put(tree, PELT_ALL_OURS, "", 0, error))
-            return pelt_tree_drop(tree), NULL;
-        else
-            return tree;
+        tree->temporary = pelt_temporary_tree(tree->target, false);
+        if (tree->temporary) return tree;
+        fail(target, error);
     }
     free(tree->target), free(tree);
     return NULL;
@@ -74,16 +62,6 @@ static int make_folders(char *path, size_t from) {
     return 0;
 }
 
-static int write_all(int descriptor, const char *bytes, size_t size) {
-    while (size) {
-        ssize_t written = write(descriptor, bytes, size);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return -1;
-        bytes += written, size -= (size_t)written;
-    }
-    return 0;
-}
-
 pelt_result pelt_tree_put(pelt_tree *tree, const char *name, const void *bytes, size_t size, pelt_error *error) {
     const char *root = pelt_temporary_path(tree->temporary);
     char path[PATH_MAX];
@@ -92,7 +70,7 @@ pelt_result pelt_tree_put(pelt_tree *tree, const char *name, const void *bytes, 
     if (make_folders(path, strlen(root) + 1)) return fail(path, error);
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0) return fail(path, error);
-    int failed = write_all(descriptor, bytes, size), reason = errno;
+    int failed = pelt_write_all(descriptor, bytes, size), reason = errno;
     if (!failed && pelt_sync(descriptor)) failed = -1, reason = errno;
     if (close(descriptor) && !failed) failed = -1, reason = errno;
     errno = reason;
@@ -105,19 +83,13 @@ pelt_result pelt_tree_commit(pelt_tree *tree, pelt_error *error) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/" PELT_ALL_OURS, pelt_temporary_path(tree->temporary));
     unlink(path);
-    *strrchr(path, '/') = 0;
-    pelt_result result = PELT_OK;
-    if (pelt_temporary_rename(tree->temporary, tree->target)) {
-        result = fail(tree->target, error);
-        pelt_folder_remove(path);
-    }
+    pelt_result result = pelt_temporary_rename(tree->temporary, tree->target) ? fail(tree->target, error) : PELT_OK;
     end(tree);
     return result;
 }
 
 void pelt_tree_drop(pelt_tree *tree) {
     if (!tree) return;
-    pelt_folder_remove(pelt_temporary_path(tree->temporary));
     pelt_temporary_remove(tree->temporary);
     end(tree);
 }

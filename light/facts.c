@@ -18,24 +18,19 @@ json_t *pelt_light_moves_json(const pelt_light_arrangement *a) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < a->move_count; i++) {
         const pelt_light_move *m = &a->moves[i];
-        const float *from = m->ends[0], *to = m->ends[1];
-        json_array_append_new(list, json_pack("{s:o, s:i, s:[ffff], s:[ffff]}", "name", pelt_json_text(m->name),
-                                              "places", (int)m->count, "from", from[0], from[1], from[2], from[3], "to",
-                                              to[0], to[1], to[2], to[3]));
+        list = pelt_json_append(
+            list, pelt_json_pack("{name:s, places:u, from:v4, to:v4}", m->name, m->count, m->ends[0], m->ends[1]));
     }
-    if (json_array_size(list) == a->move_count) return list;
-    json_decref(list);
-    return NULL;
+    return list;
 }
 
 static char *text_of(const pelt_relight_facts *f) {
     const pelt_light_grid *g = &f->grid;
-    json_t *json = json_pack("{s:{s:o, s:i, s:i, s:i, s:i, s:f, s:f, s:[ii], s:[fff], s:[fff], s:o}}", "relight",
-                             "scene", pelt_json_text(f->scene), "width", (int)f->width, "height", (int)f->height,
-                             "bounces", (int)f->bounces, "samples", (int)f->samples, "noise", f->noise, "trust",
-                             f->trust, "grid", (int)g->columns, (int)g->rows, "low", g->low[0], g->low[1], g->low[2],
-                             "high", g->high[0], g->high[1], g->high[2], "moves",
-                             f->arrangement.move_count ? pelt_light_moves_json(&f->arrangement) : json_null());
+    json_t *json = pelt_json_pack("{relight:{scene:s, width:u, height:u, bounces:u, samples:u, noise:f, trust:f, "
+                                  "grid:[u u], low:v3, high:v3, moves:o}}",
+                                  f->scene, f->width, f->height, f->bounces, f->samples, f->noise, f->trust, g->columns,
+                                  g->rows, g->low, g->high,
+                                  f->arrangement.move_count ? pelt_light_moves_json(&f->arrangement) : json_null());
     char *text = json ? pelt_json_dump(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return text;

@@ -6,6 +6,7 @@
 #include "io/io.h"
 #include "io/pfm.h"
 #include "rig/json.h"
+#include "rig/text.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,26 +58,18 @@ static bool add_arrangement(const pelt_light_view *s, json_t *text) {
         hash = hash_more(hash, scene->vertex_objects, scene->vertex_count * sizeof *scene->vertex_objects);
     char digits[17];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
-    bool good = !json_object_set_new(text, "object_hash", json_string(digits)) &&
-                !json_object_set_new(text, "moves", pelt_light_moves_json(a)) &&
-                !json_object_set_new(text, "map", json_pack("[i, i]", (int)s->map_width, (int)s->map_height));
+    bool good = !json_object_update_new(text, pelt_json_pack("{object_hash:s, moves:o, map:[u u]}", digits,
+                                                             pelt_light_moves_json(a), s->map_width, s->map_height));
     return good && (!a->surfaces || !json_object_set_new(text, "seen", json_string(a->seen)));
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 static char *describe(const pelt_light_view *s, const pelt_light_grid *grid, uint32_t samples, uint32_t seed) {
     char hash[17];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)view_hash(s));
-    json_t *text =
-        json_pack("{s:o, s:s, s:I, s:i, s:i, s:i, s:i, s:[fff], s:[fff], s:i, s:i, s:I}", "scene",
-                  pelt_json_text(base_name(s->name)), "view_hash", hash, "points", (json_int_t)s->point_count, "width",
-                  (int)s->width, "height", (int)s->height, "columns", (int)grid->columns, "rows", (int)grid->rows,
-                  "low", grid->low[0], grid->low[1], grid->low[2], "high", grid->high[0], grid->high[1], grid->high[2],
-                  "samples", (int)samples, "bounces", (int)s->bounces, "seed", (json_int_t)seed);
+    json_t *text = pelt_json_pack("{scene:s, view_hash:s, points:z, width:u, height:u, columns:u, rows:u, low:v3, "
+                                  "high:v3, samples:u, bounces:u, seed:u}",
+                                  pelt_base_name(s->name), hash, s->point_count, s->width, s->height, grid->columns,
+                                  grid->rows, grid->low, grid->high, samples, s->bounces, seed);
     char *dump =
         text && add_arrangement(s, text) ? pelt_json_dump(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(text);

@@ -8,12 +8,12 @@
 
 #include "light/live.h"
 #include "light/tracer.h"
-#include "rig/clock.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 4, TABLE = 4096, CHUNK = 4096, BETWEEN_STOPS = 512 };
+enum { CELL = 4, TABLE = 4096, CHUNK = 4096 };
+enum { PATHS_BETWEEN_STOPS = 32768, MIN_POINTS_BETWEEN_STOPS = 16 };
 
 struct pelt_relight_live {
     pelt_relight_file *file;
@@ -212,8 +212,11 @@ static pelt_result gather_all(pelt_relight_live *live, const pelt_relight_place 
                                    .bounces = v->bounces,
                                    .seed = 0x60000000u + place->seed,
                                    .threads = place->threads};
-    for (size_t first = 0; first < v->pixel_count; first += BETWEEN_STOPS) {
-        size_t left = v->pixel_count - first, count = left < BETWEEN_STOPS ? left : BETWEEN_STOPS;
+    size_t step = PATHS_BETWEEN_STOPS / options.samples, count = 0;
+    if (step < MIN_POINTS_BETWEEN_STOPS) step = MIN_POINTS_BETWEEN_STOPS;
+    for (size_t first = 0; first < v->pixel_count; first += count) {
+        size_t left = v->pixel_count - first;
+        count = left < step ? left : step;
         if (place->stop && place->stop(place->user))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "the light has moved on");
         pelt_result result =
@@ -224,20 +227,17 @@ static pelt_result gather_all(pelt_relight_live *live, const pelt_relight_place 
 }
 
 static pelt_result light_from_keys(pelt_relight_live *live, const pelt_light *light, const pelt_relight_place *place,
-                                   pelt_relight_seen *seen, pelt_error *error) {
+                                   double *misfit, pelt_error *error) {
     pelt_relight_frame frame = {.light = *light,
                                 .samples = place->samples ? place->samples : 256,
                                 .seed = place->seed,
                                 .threads = place->threads};
     if (frame.samples < 32) frame.samples = 32;
-    double start = pelt_thread_seconds();
     pelt_result result = pelt_relight_solve(&live->keys, &frame, error);
-    double middle = pelt_thread_seconds();
     if (!result) result = pelt_relight_fill(&live->keys, place->threads, live->values, error);
     if (!result && live->values != live->indirect)
         pelt_light_view_show(&live->file->view, live->values, live->indirect);
-    seen->misfit = frame.misfit / live->file->facts.trust;
-    seen->key_seconds = middle - start, seen->fill_seconds = pelt_thread_seconds() - middle;
+    *misfit = frame.misfit / live->file->facts.trust;
     return result;
 }
 
@@ -259,21 +259,17 @@ static void color_points(const pelt_relight_live *live, uint8_t *colors) {
 }
 
 pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_place *place, uint8_t *colors,
-                                   pelt_relight_seen *seen, pelt_error *error) {
+                                   double *misfit, pelt_error *error) {
     pelt_light light = live->file->view.light;
     memcpy(light.position, place->at, sizeof light.position);
-    *seen = (pelt_relight_seen){0};
+    *misfit = 0;
     if (place->samples > 1u << 20) return pelt_fail_option(error, "samples", "expected at most %u", 1u << 20);
     pelt_result result = pelt_tracer_set_light(live->file->view.tracer, &light, error);
     if (result) return result;
-    result = place->full ? gather_all(live, place, error) : light_from_keys(live, &light, place, seen, error);
-    double start = pelt_thread_seconds();
-    if (!result) result = light_directly(live, place->threads, live->direct, &seen->shadow_rays, error);
-    if (result) return result;
-    double middle = pelt_thread_seconds();
-    color_points(live, colors);
-    seen->direct_seconds = middle - start, seen->color_seconds = pelt_thread_seconds() - middle;
-    return PELT_OK;
+    result = place->full ? gather_all(live, place, error) : light_from_keys(live, &light, place, misfit, error);
+    if (!result) result = light_directly(live, place->threads, live->direct, NULL, error);
+    if (!result) color_points(live, colors);
+    return result;
 }
 
 /* -- Begin ------------------------------------------------------------------------------------------------------- */
@@ -295,10 +291,10 @@ static pelt_result find_white(pelt_relight_live *live, pelt_error *error) {
     const pelt_light_view *v = &live->file->view;
     pelt_light light = pelt_light_grid_at(v, &live->file->facts.grid, 0.5, 0.5);
     pelt_relight_place place = {.threads = 1};
-    pelt_relight_seen seen;
+    double misfit;
     memcpy(place.at, light.position, sizeof place.at);
     pelt_result result = pelt_tracer_set_light(v->tracer, &light, error);
-    if (!result) result = light_from_keys(live, &light, &place, &seen, error);
+    if (!result) result = light_from_keys(live, &light, &place, &misfit, error);
     if (!result) result = light_directly(live, 1, live->direct, NULL, error);
     if (result) return result;
     for (size_t i = 0; i < 3 * v->pixel_count; i++)

@@ -23,16 +23,11 @@ typedef struct pelt_relight_place {
     void *user;
 } pelt_relight_place;
 
-typedef struct pelt_relight_seen {
-    double misfit; /* relative to the trusted threshold: good up to 1; 0 if all points were gathered */
-    double key_seconds, fill_seconds, direct_seconds, color_seconds; /* of the calling thread */
-    uint64_t shadow_rays;
-} pelt_relight_seen;
-
 /* Colours [height][width][3] in sRGB; the white point is that with the light in the middle of the training grid.
-   PELT_ERROR_CANCELLED if it was stopped. */
+   The misfit is relative to the trusted threshold: good up to 1; 0 if all points were gathered. PELT_ERROR_CANCELLED if
+   it was stopped. */
 pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_place *place, uint8_t *colors,
-                                   pelt_relight_seen *seen, pelt_error *error);
+                                   double *misfit, pelt_error *error);
 
 /* Direct light only, [pixel_count][3], as on a white surface. */
 pelt_result pelt_relight_live_direct(pelt_relight_live *live, const float at[3], uint32_t threads, float *direct,

@@ -194,11 +194,8 @@ static pelt_result resolve(pelt_relight_measure_options *o, pelt_error *error) {
     if (!o->reference) o->reference = 512;
     if (!o->points) o->points = 10000;
     if (o->novel > 10000) return pelt_fail_option(error, "novel", "expected 1 to 10000 lights, not %u", o->novel);
-    if (o->key_samples < 32 || o->key_samples > 1u << 20)
-        return pelt_fail_option(error, "key_samples", "expected 32 to %u, not %u", 1u << 20, o->key_samples);
-    if (o->reference < 16 || o->reference > 1u << 20)
-        return pelt_fail_option(error, "reference", "expected 16 to %u, not %u", 1u << 20, o->reference);
-    return PELT_OK;
+    pelt_result result = pelt_check_range("key_samples", o->key_samples, 32, 1u << 20, error);
+    return result ? result : pelt_check_range("reference", o->reference, 16, 1u << 20, error);
 }
 
 static pelt_result prepare(measuring *m, pelt_error *error) {

@@ -98,10 +98,9 @@ pelt_result pelt_relight_picture(pelt_light_view *view, const pelt_relight_file 
                                  float *picture, pelt_relight_result *out, pelt_error *error) {
     running r = {view, file, shot, out, NULL, NULL, NULL, NULL};
     *out = (pelt_relight_result){0};
-    if (shot->key_samples && (shot->key_samples < 32 || shot->key_samples > 1u << 20))
-        return pelt_fail_option(error, "key_samples", "expected 32 to %u, not %u", 1u << 20, shot->key_samples);
-    if (shot->samples > 1u << 20)
-        return pelt_fail_option(error, "samples", "expected 1 to %u, not %u", 1u << 20, shot->samples);
+    if ((shot->key_samples && pelt_check_range("key_samples", shot->key_samples, 32, 1u << 20, error)) ||
+        (shot->samples && pelt_check_range("samples", shot->samples, 1, 1u << 20, error)))
+        return PELT_ERROR_ARGUMENT;
     float **buffers[] = {&r.direct, &r.indirect, &r.gathered};
     for (int i = 0; i < 3; i++) *buffers[i] = PELT_NEW(view->arena, 3 * (size_t)view->width * view->height, float);
     r.values = PELT_NEW(view->arena, 3 * view->point_count, float);

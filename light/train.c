@@ -13,21 +13,16 @@ typedef pelt_relight_training training;
 
 /* -- Frames -------------------------------------------------------------------------------------------------------- */
 
-static pelt_result check(const char *name, uint32_t value, uint32_t low, uint32_t high, pelt_error *error) {
-    if (value >= low && value <= high) return PELT_OK;
-    return pelt_fail_option(error, name, "expected %u to %u, not %u", low, high, value);
-}
-
 static pelt_result resolve(pelt_relight_options *o, pelt_error *error) {
     if (!o->samples) o->samples = 64;
     if (!o->keys) o->keys = 200;
     if (!o->basis) o->basis = 32;
     if (!o->key_samples) o->key_samples = 256;
     pelt_result result = pelt_light_grid_check(&o->grid, error);
-    if (!result) result = check("samples", o->samples, 32, 1u << 20, error);
-    if (!result) result = check("keys", o->keys, 4, 10000, error);
-    if (!result) result = check("basis", o->basis, 1, 512, error);
-    return result ? result : check("key_samples", o->key_samples, 16, 1u << 20, error);
+    if (!result) result = pelt_check_range("samples", o->samples, 32, 1u << 20, error);
+    if (!result) result = pelt_check_range("keys", o->keys, 4, 10000, error);
+    if (!result) result = pelt_check_range("basis", o->basis, 1, 512, error);
+    return result ? result : pelt_check_range("key_samples", o->key_samples, 16, 1u << 20, error);
 }
 
 pelt_result pelt_relight_begin(training *t, pelt_light_view *view, const pelt_relight_options *options,

@@ -53,7 +53,7 @@ pelt_result pelt_light_view_open(pelt_light_view *s, const char *name, uint32_t 
     *s = (pelt_light_view){.name = name, .width = width, .height = height, .bounces = bounces};
     if (!width || !height || width > 8192 || height > 8192)
         return pelt_fail_option(error, "size", "expected 1 to 8192 pixels per side, not %u x %u", width, height);
-    if (!bounces || bounces > 100) return pelt_fail_option(error, "bounces", "expected 1 to 100, not %u", bounces);
+    if (pelt_check_range("bounces", bounces, 1, 100, error)) return PELT_ERROR_ARGUMENT;
     s->arena = pelt_arena_new(0);
     s->scene = strcmp(name, "cornell") ? pelt_light_scene_read(name, error) : pelt_cornell_box(error);
     if (!s->scene) return error->code;
@@ -275,8 +275,7 @@ static pelt_result see_all(pelt_light_view *s, pelt_error *error) {
 
 static pelt_result lay_points(pelt_light_view *s, pelt_error *error) {
     uint32_t texels = s->arrangement.texels ? s->arrangement.texels : s->width * s->height;
-    if (texels < 16 || texels > 1u << 26)
-        return pelt_fail_option(error, "texels", "expected 16 to %u, not %u", 1u << 26, texels);
+    if (pelt_check_range("texels", texels, 16, 1u << 26, error)) return PELT_ERROR_ARGUMENT;
     s->surfaces = pelt_light_surfaces_new(s->arena, s->scene, s->rest, error);
     if (!s->surfaces) return PELT_ERROR_MEMORY;
     if (s->arrangement.seen && !pelt_light_surfaces_set_seen(s->surfaces, s->arrangement.seen))

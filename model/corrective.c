@@ -2,6 +2,7 @@
    predict the run time, tests to check it. */
 
 #include "model/corrective.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <string.h>
 
@@ -59,7 +60,7 @@ static float control_value(const pelt_pose_state *pose, uint32_t control) {
 
 /* Axis times angle, the shorter way round. */
 static void rotation_vector(const float q[4], double out[3]) {
-    double side = q[3] < 0 ? -1 : 1, sine = sqrt((double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2]);
+    double side = q[3] < 0 ? -1 : 1, sine = sqrt(pelt_square_length(q));
     double scale = side * (sine > 1e-12 ? 2 * atan2(sine, side * q[3]) / sine : 2);
     for (int i = 0; i < 3; i++) out[i] = scale * q[i];
 }
@@ -206,11 +207,8 @@ static double neighbor_product(const pelt_kernel *kernel, uint32_t g, const pelt
             numbers[side][0] = fmin(fmax(numbers[side][0], range[0]), range[1]);
             continue;
         }
-        double m[9], x = q[0], y = q[1], z = q[2], w = q[3];
-        m[0] = -2 * (y * y + z * z), m[1] = 2 * (x * y + w * z), m[2] = 2 * (x * z - w * y);
-        m[3] = 2 * (x * y - w * z), m[4] = -2 * (x * x + z * z), m[5] = 2 * (y * z + w * x);
-        m[6] = 2 * (x * z + w * y), m[7] = 2 * (y * z - w * x), m[8] = -2 * (x * x + y * y);
-        for (int i = 0; i < 9; i++) numbers[side][i] = m[i] / sqrt(2);
+        pelt_rotation_numbers(q, numbers[side]);
+        for (int i = 0; i < 9; i++) numbers[side][i] /= sqrt(2);
     }
     for (int i = 0; i < 9; i++) sum += numbers[0][i] * numbers[1][i];
     return kernel->scales[g] * sum;
@@ -272,16 +270,13 @@ static uint32_t feature_numbers(const pelt_features *f, uint32_t input, const pe
         x[0] = fmin(fmax(control_value(pose, from->source), from->least), from->most);
         return 1;
     }
-    const float *q = pose->rotations + 4 * (size_t)from->source;
-    double a = q[0], b = q[1], c = q[2], w = q[3];
-    x[0] = -2 * (b * b + c * c), x[1] = 2 * (a * b + w * c), x[2] = 2 * (a * c - w * b);
-    x[3] = 2 * (a * b - w * c), x[4] = -2 * (a * a + c * c), x[5] = 2 * (b * c + w * a);
+    pelt_rotation_numbers(pose->rotations + 4 * (size_t)from->source, x);
     return 6;
 }
 
 static double feature_value(const pelt_features *f, const pelt_feature_set *set, uint32_t k,
                             const pelt_pose_state *pose) {
-    double b = set->offsets[k], z = b, x[6], bend = f->bends[k];
+    double b = set->offsets[k], z = b, x[9], bend = f->bends[k];
     const float *row = set->matrix + k;
     for (uint32_t i = 0; i < set->input_count; i++) {
         uint32_t count = feature_numbers(f, set->inputs[i], pose, x);

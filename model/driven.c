@@ -2,6 +2,7 @@
    reference for testing the run time. */
 
 #include "model/driven.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <string.h>
 
@@ -14,13 +15,11 @@ static void rotate(const pelt_affine *a, const float v[3], double out[3]) {
     for (int r = 0; r < 3; r++) out[r] = a->m[4 * r] * v[0] + a->m[4 * r + 1] * v[1] + a->m[4 * r + 2] * v[2];
 }
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
 /* -- Bulges -------------------------------------------------------------------------------------------------------- */
 
 static double bulge_scale(double k, const double b1[3], const double b2[3]) {
-    double lengths = sqrt(dot(b1, b1) * dot(b2, b2));
-    double cosine = lengths > no_length ? dot(b1, b2) / lengths : -1;
+    double lengths = sqrt(pelt_dot(b1, b1) * pelt_dot(b2, b2));
+    double cosine = lengths > no_length ? pelt_dot(b1, b2) / lengths : -1;
     return 1 + k / 2 * (fmin(fmax(cosine, -1), 1) + 1);
 }
 
@@ -61,9 +60,7 @@ static bool nearest_rotation(const pelt_affine *a, pelt_affine *out) {
             }
         if (change < converged) break;
     }
-    const double *m = out->m;
-    double determinant =
-        m[0] * (m[5] * m[10] - m[6] * m[9]) + m[1] * (m[6] * m[8] - m[4] * m[10]) + m[2] * (m[4] * m[9] - m[5] * m[8]);
+    double determinant = pelt_affine_determinant(out->m);
     for (int i = 0; i < 12 && determinant < 0; i++) out->m[i] = -out->m[i];
     return true;
 }
@@ -88,7 +85,7 @@ static void to_quaternion(const pelt_affine *rotation, double q[4]) {
         q[i] = 1 + m[5 * i] - m[5 * j] - m[5 * k];
         q[j] = m[4 * j + i] + m[4 * i + j], q[k] = m[4 * k + i] + m[4 * i + k], q[3] = m[4 * k + j] - m[4 * j + k];
     }
-    double length = sqrt(dot(q, q) + q[3] * q[3]);
+    double length = sqrt(pelt_dot(q, q) + q[3] * q[3]);
     double first = fabs(q[3]) > half_a_turn * length ? q[3] : q[0] != 0 ? q[0] : q[1] != 0 ? q[1] : q[2];
     for (int c = 0; c < 4; c++) q[c] *= first < 0 ? -1 / length : 1 / length;
 }
@@ -108,13 +105,13 @@ static void keep_bend(const float axis[3], double q[4]) {
         int j = (i + 1) % 3, k = (i + 2) % 3;
         q[i] = t[3] * p[i] - p[3] * t[i] - (p[j] * t[k] - p[k] * t[j]);
     }
-    q[3] = p[3] * t[3] + dot(p, t);
+    q[3] = p[3] * t[3] + pelt_dot(p, t);
     double sign = q[3] < 0 ? -1 : 1;
     for (int i = 0; i < 4; i++) q[i] *= sign;
 }
 
 static void scale_angle(double f, double q[4]) {
-    double sine = sqrt(dot(q, q)), half = atan2(sine, q[3]);
+    double sine = sqrt(pelt_dot(q, q)), half = atan2(sine, q[3]);
     double scale = sine > no_angle ? sin(f * half) / sine : f;
     for (int i = 0; i < 3; i++) q[i] *= scale;
     q[3] = cos(f * half);

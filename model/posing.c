@@ -2,16 +2,6 @@
 
 #include "model/posing.h"
 #include "runtime/loops.h"
-#include <string.h>
-
-/* The bundle's joint of the same name as the skin's joint j. */
-static uint32_t find_joint(const pelt_skin *skin, const pelt_skeleton *skeleton, uint32_t j) {
-    const char *name = skin->names + skin->joints[j].name;
-    if (j < skeleton->joint_count && !strcmp(skeleton->names[j], name)) return j;
-    uint32_t found = 0;
-    while (found < skeleton->joint_count && strcmp(skeleton->names[found], name)) found++;
-    return found;
-}
 
 pelt_result pelt_posing_open(pelt_arena *arena, const pelt_skin *skin, const pelt_bundle *bundle, pelt_posing *out,
                              pelt_error *error) {
@@ -21,10 +11,12 @@ pelt_result pelt_posing_open(pelt_arena *arena, const pelt_skin *skin, const pel
     *out = (pelt_posing){skin, bundle, joints, controls};
     pelt_match_controls(skin, &bundle->controls, controls);
     for (uint32_t j = 0; j < skin->joint_count; j++) {
-        joints[j] = find_joint(skin, &bundle->skeleton, j);
+        const char *name = skin->names + skin->joints[j].name;
+        joints[j] = pelt_joint_named(&bundle->skeleton, name, j); /* usually the same */
         if (joints[j] == bundle->skeleton.joint_count)
-            return pelt_fail(error, PELT_ERROR_DATA, "%s has no joint \"%s\", which the skin needs", bundle->path,
-                             skin->names + skin->joints[j].name);
+            return pelt_fail(error, PELT_ERROR_DATA,
+                             "%s has no joint \"%s\", which the skin needs: the skin was made for another skeleton",
+                             bundle->path, name);
     }
     return PELT_OK;
 }

@@ -15,6 +15,7 @@
    Small meshes whose original order is already good can come out slightly more expensive; those keep their order. */
 
 #include "model/model.h"
+#include "rig/sort.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +34,6 @@ typedef struct column_set {
     uint32_t count;
     uint32_t vertex;
 } column_set;
-
-static int compare_columns(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
 
 static int compare_lists(const column_set *a, const column_set *b) {
     for (uint32_t i = 0; i < a->count && i < b->count; i++)
@@ -59,7 +55,7 @@ static column_set *sorted_sets(pelt_arena *arena, const pelt_influences *influen
         uint32_t first = influences->first[v], count = 0;
         for (uint32_t i = first; i < influences->first[v + 1]; i++)
             if (influences->weights[i] != 0) columns[first + count++] = influences->joints[i];
-        qsort(columns + first, count, sizeof *columns, compare_columns);
+        qsort(columns + first, count, sizeof *columns, pelt_rising_integers);
         uint32_t distinct = 0;
         for (uint32_t i = first; i < first + count; i++)
             if (i == first || columns[i] != columns[i - 1]) columns[first + distinct++] = columns[i];

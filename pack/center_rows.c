@@ -349,7 +349,7 @@ pelt_center_rows pelt_round_centers(pelt_arena *arena, uint32_t threads, const p
                                     uint32_t block_count, const uint32_t *links, const pelt_row_lists *used) {
     const pelt_weighted *w = model->corrective->weighted;
     size_t rows = 2 * (size_t)used->count;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     rounding r = {.model = model,
                   .w = w,
                   .order = order,
@@ -373,6 +373,5 @@ pelt_center_rows pelt_round_centers(pelt_arena *arena, uint32_t threads, const p
                             .factors = make_factors(arena, block_count, r.steps[0], r.steps[1]),
                             .tilt_factors = r.tilts ? make_factors(arena, block_count, r.steps[2], NULL) : NULL};
     close_gaps(&r, block_count, &out.lists);
-    pelt_arena_free(work);
     return out;
 }

@@ -28,42 +28,42 @@ static void order_slots(packing *p) {
     p->skin.vertex_slots = slots;
 }
 
-/* Driven joints, with their names after those of the joints, starting at *place, which advances. */
-static void pack_driven(packing *p, char *names, uint32_t *place) {
-    uint32_t n = p->skin.driven_count = p->model->driven_count, at = *place;
+/* Appends a name to those of the skin; returns where it begins. */
+static uint32_t put_name(char *names, uint32_t *end, const char *name) {
+    uint32_t at = *end;
+    memcpy(names + at, name, strlen(name) + 1);
+    *end += (uint32_t)strlen(name) + 1;
+    return at;
+}
+
+static void pack_driven(packing *p, char *names, uint32_t *end) {
+    uint32_t n = p->skin.driven_count = p->model->driven_count;
     if (!n) return;
     pelt_driven *driven = PELT_NEW(p->arena, n, pelt_driven);
     for (uint32_t i = 0; i < n; i++) {
-        size_t length = strlen(p->model->driven_names[i]) + 1;
         driven[i] = p->model->driven[i];
-        driven[i].name = at;
-        memcpy(names + at, p->model->driven_names[i], length);
-        at += (uint32_t)length;
+        driven[i].name = put_name(names, end, p->model->driven_names[i]);
     }
     p->skin.driven = driven;
     p->sizes[PELT_SECTION_DRIVEN] = n * sizeof *driven;
-    *place = at;
 }
 
-/* Controls, with their names after all others, starting at `at`. */
-static void pack_controls(packing *p, char *names, uint32_t at) {
+static void pack_controls(packing *p, char *names, uint32_t *end) {
     uint32_t n = p->skin.control_count = p->model->control_count;
     if (!n) return;
     pelt_control *controls = PELT_NEW(p->arena, n, pelt_control);
     for (uint32_t i = 0; i < n; i++) {
         const pelt_model_control *c = &p->model->controls[i];
-        size_t length = strlen(c->name) + 1;
-        controls[i] = (pelt_control){at, c->rest, c->least, c->most};
-        memcpy(names + at, c->name, length);
-        at += (uint32_t)length;
+        controls[i] = (pelt_control){put_name(names, end, c->name), c->rest, c->least, c->most};
     }
     p->skin.controls = controls;
     p->sizes[PELT_SECTION_CONTROLS] = n * sizeof *controls;
 }
 
+/* Names of joints come first, then those of driven joints and controls. */
 static void pack_joints(packing *p) {
     const pelt_skeleton *skeleton = p->model->skeleton;
-    uint32_t n = p->skin.joint_count = skeleton->joint_count;
+    uint32_t n = p->skin.joint_count = skeleton->joint_count, end = 0;
     pelt_joint *joints = PELT_NEW(p->arena, n, pelt_joint);
     size_t names_size = 0;
     for (uint32_t j = 0; j < n; j++) names_size += strlen(skeleton->names[j]) + 1;
@@ -71,21 +71,17 @@ static void pack_joints(packing *p) {
     for (uint32_t i = 0; i < p->model->control_count; i++) names_size += strlen(p->model->controls[i].name) + 1;
     if (names_size > UINT32_MAX) pelt_arena_fail(p->arena);
     char *names = PELT_NEW(p->arena, names_size, char);
-    uint32_t at = 0;
     for (uint32_t j = 0; j < n; j++) {
         joints[j].parent = skeleton->parents[j];
         joints[j].rest = skeleton->rest[j];
-        joints[j].name = at;
+        joints[j].name = put_name(names, &end, skeleton->names[j]);
         for (int i = 0; i < 12; i++) joints[j].inverse_bind[i] = (float)skeleton->inverse_bind[j][i];
-        size_t length = strlen(skeleton->names[j]) + 1;
-        memcpy(names + at, skeleton->names[j], length);
-        at += (uint32_t)length;
     }
     p->skin.joints = joints;
     p->skin.names = names;
     p->sizes[PELT_SECTION_NAMES] = names_size;
-    pack_driven(p, names, &at);
-    pack_controls(p, names, at);
+    pack_driven(p, names, &end);
+    pack_controls(p, names, &end);
 }
 
 /* The joints of one block, sorted; returns their number, at least 1. `joints` has room for those of 16 vertices. */
@@ -241,9 +237,7 @@ const pelt_arrangement *pelt_model_arrange(pelt_arena *arena, const pelt_model *
 }
 
 pelt_bytes *pelt_model_pack(const pelt_model *model, const char *about, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0);
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     const pelt_arrangement *arrangement = pelt_model_arrange(arena, model, error);
-    pelt_bytes *bytes = arrangement ? pelt_lay_out(arrangement, about, NULL, error) : NULL;
-    pelt_arena_free(arena);
-    return bytes;
+    return arrangement ? pelt_lay_out(arrangement, about, NULL, error) : NULL;
 }

@@ -147,10 +147,12 @@ int16_t *pelt_factor_shorts(pelt_arena *arena, const float *rows, const pelt_row
     const size_t each = (size_t)3 * PELT_BLOCK;
     int16_t *shorts = PELT_NEW(arena, l->count * each, int16_t);
     for (size_t r = 0; r < l->count; r++) {
+        if (r % 4096 == 0) pelt_poll();
         pelt_factor *factor = &partners->factors[l->sources[r]];
         factor->step = fmaxf(factor->step, largest(rows + r * each, each) / MOST_STEPS);
     }
     for (size_t r = 0; r < l->count; r++) {
+        if (r % 4096 == 0) pelt_poll();
         double step = partners->factors[l->sources[r]].step;
         for (size_t i = 0; i < each && step > 0; i++)
             shorts[r / 2 * 2 * each + 2 * i + r % 2] = nearest_step(rows[r * each + i] / step);

@@ -20,7 +20,7 @@ typedef struct deforming {
 static pelt_result deform(deforming *d, uint32_t frame, float *positions, pelt_error *error) {
     const void *pose = pelt_player_pose(d->player, d->clip, frame);
     if (pelt_should_stop(&d->options.progress, "deforming", (double)frame / d->clip->frame_count))
-        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+        return pelt_stopped(error);
     if (d->options.deform) {
         pelt_result result = d->options.deform(d->options.user, pose, d->slots, error);
         if (result) return result;
@@ -72,16 +72,12 @@ static pelt_result write_cache(deforming *d, const char *path, pelt_error *error
 static pelt_affine *unblend_rest(pelt_arena *arena, const pelt_bundle *bundle, uint32_t *flat) {
     const pelt_influences *in = &bundle->mesh.influences;
     uint32_t n = bundle->mesh.vertex_count;
-    pelt_affine *matrices = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_affine);
+    const pelt_affine *matrices = pelt_frame_matrices(arena, &bundle->skeleton, NULL, 0);
     pelt_affine *inverses = PELT_NEW(arena, n, pelt_affine);
     if (pelt_arena_failed(arena)) return NULL;
-    pelt_joint_matrices(&bundle->skeleton, bundle->skeleton.rest, NULL, matrices);
     *flat = 0;
     for (uint32_t v = 0; v < n; v++) {
-        pelt_affine blend = {{0}};
-        for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
-            for (int k = 0; k < 12; k++) blend.m[k] += in->weights[i] * matrices[in->joints[i]].m[k];
-        if (bundle->in_memory) blend = pelt_identity;
+        pelt_affine blend = bundle->in_memory ? pelt_identity : pelt_blend_matrix(in, v, matrices);
         if (pelt_affine_invert(&blend, &inverses[v])) continue;
         inverses[v] = (pelt_affine){{0}};
         ++*flat;

@@ -37,19 +37,26 @@ typedef struct making {
 
 /* -- Nodes --------------------------------------------------------------------------------------------------------- */
 
+static void make_unit(double v[3]) {
+    double length = pelt_length(v);
+    for (int r = 0; r < 3; r++) v[r] /= length;
+}
+
+/* Any direction perpendicular to a unit vector. */
+static void across(const double unit[3], double out[3]) {
+    int least = fabs(unit[1]) < fabs(unit[0]) ? 1 : 0;
+    if (fabs(unit[2]) < fabs(unit[least])) least = 2;
+    for (int r = 0; r < 3; r++) out[r] = (r == least) - unit[least] * unit[r];
+    make_unit(out);
+}
+
 static pelt_affine frame_of(const pelt_driven *d) {
     pelt_affine f = pelt_identity;
     for (int i = 0; i < 3; i++) f.m[4 * i + 3] = d->origin[i];
     if (d->kind != PELT_DRIVEN_BULGE && d->kind != PELT_DRIVEN_DENT) return f;
-    double a[3] = {d->axis[0], d->axis[1], d->axis[2]}, b[3], length = 0;
-    int least = fabs(a[1]) < fabs(a[0]) ? 1 : 0;
-    if (fabs(a[2]) < fabs(a[least])) least = 2;
-    for (int i = 0; i < 3; i++) b[i] = (i == least) - a[least] * a[i], length += b[i] * b[i];
-    for (int i = 0; i < 3; i++) b[i] /= sqrt(length);
-    for (int i = 0; i < 3; i++) {
-        int j = (i + 1) % 3, k = (i + 2) % 3;
-        f.m[4 * i] = a[i], f.m[4 * i + 1] = b[i], f.m[4 * i + 2] = a[j] * b[k] - a[k] * b[j];
-    }
+    double a[3] = {d->axis[0], d->axis[1], d->axis[2]}, b[3], c[3];
+    across(a, b), pelt_cross(a, b, c);
+    for (int i = 0; i < 3; i++) f.m[4 * i] = a[i], f.m[4 * i + 1] = b[i], f.m[4 * i + 2] = c[i];
     return f;
 }
 
@@ -79,19 +86,6 @@ static void turn_axes(const double a[9], double v[9]) {
             }
         if (!turned) return;
     }
-}
-
-static void make_unit(double v[3]) {
-    double length = pelt_length(v);
-    for (int r = 0; r < 3; r++) v[r] /= length;
-}
-
-/* Any direction perpendicular to a unit vector. */
-static void across(const double unit[3], double out[3]) {
-    int least = fabs(unit[1]) < fabs(unit[0]) ? 1 : 0;
-    if (fabs(unit[2]) < fabs(unit[least])) least = 2;
-    for (int r = 0; r < 3; r++) out[r] = (r == least) - unit[least] * unit[r];
-    make_unit(out);
 }
 
 /* A V = U S: the columns of U are those of A V, orthonormalised longest first, and right-handed. They keep the signs of
@@ -268,9 +262,8 @@ static pelt_result make_skeleton(making *m, pelt_error *error) {
 static void match_joints(making *m) {
     const pelt_skeleton *skin = m->model->skeleton, *bundle = &m->bundle->skeleton;
     for (uint32_t j = 0; j < bundle->joint_count; j++) {
-        m->joint_of[j] = UINT32_MAX;
-        for (uint32_t k = 0; k < skin->joint_count && m->joint_of[j] == UINT32_MAX; k++)
-            if (!strcmp(skin->names[k], bundle->names[j])) m->joint_of[j] = k;
+        m->joint_of[j] = pelt_joint_named(skin, bundle->names[j], 0);
+        if (m->joint_of[j] == skin->joint_count) m->joint_of[j] = UINT32_MAX;
     }
 }
 

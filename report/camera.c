@@ -9,13 +9,10 @@
 
 #include "report/raster.h"
 #include "rig/maths.h"
-#include <math.h>
 
 static const double DEGREE = 3.14159265358979323846 / 180;
 static const double LENS = 20;     /* degrees, if the view sets no distance */
 static const double MARGIN = 1.03; /* around the framed points */
-
-static bool finite3(const float *p) { return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]); }
 
 pelt_view pelt_view_fit(const float *positions, uint32_t vertex_count, double azimuth, double elevation) {
     pelt_view view = {.azimuth = azimuth, .elevation = elevation};

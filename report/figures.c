@@ -18,21 +18,19 @@ void put_row_name(text *out, const pelt_report_page *page, size_t row) {
     text_escape(out, r->method ? r->method : "unnamed");
     if (!shared) return;
     /* Like `pelt compare --methods`: METHOD/BLEND/CORRECTIVE, the last only if it distinguishes two rows. */
-    text_put(out, "/");
-    text_escape(out, r->blend ? r->blend : "–");
+    text_format(out, "/%h", r->blend ? r->blend : "–");
     bool same_blend = false;
     for (size_t i = 0; i < page->row_count; i++)
         same_blend |= i != row && same(page->rows[i].method, r->method) && same(page->rows[i].blend, r->blend);
     if (!same_blend) return;
-    text_put(out, "/");
-    text_escape(out, r->corrective ? r->corrective : "–");
+    text_format(out, "/%h", r->corrective ? r->corrective : "–");
 }
 
 void put_picture_mark(text *out, size_t index) {
     if (index < 26)
         text_format(out, "%c", 'A' + (int)index);
     else
-        text_format(out, "%zu", index + 1);
+        text_format(out, "%k", index + 1);
 }
 
 /* Mark, clip, number and reason for showing a frame. */
@@ -40,14 +38,8 @@ static void put_frame_title(text *out, const pelt_report_page *page, size_t inde
     const pelt_report_picture *shown = &page->pictures[index];
     text_put(out, "<h3><span class=\"letterbox\">");
     put_picture_mark(out, index);
-    text_put(out, "</span>");
-    text_escape(out, shown->clip);
-    text_format(out, ", frame %u", shown->frame);
-    if (shown->why) {
-        text_put(out, " <small>&ndash; ");
-        text_escape(out, shown->why);
-        text_put(out, "</small>");
-    }
+    text_format(out, "</span>%h, frame %u", shown->clip, shown->frame);
+    if (shown->why) text_format(out, " <small>&ndash; %h</small>", shown->why);
     text_put(out, "</h3>\n");
 }
 
@@ -72,7 +64,7 @@ void put_drawing(text *out, pelt_image *image, const char *what) {
 }
 
 static void open_row(text *out, const char *kind, size_t columns, double cell) {
-    text_format(out, "<div class=\"strip row%s\" style=\"--n:%zu;--cell:%.0fpx\">\n", kind, columns, cell);
+    text_format(out, "<div class=\"strip row%s\" style=\"--n:%k;--cell:%.0fpx\">\n", kind, columns, cell);
 }
 
 /* The pictures of a figure, below its caption, and its end. */
@@ -103,10 +95,7 @@ static void put_ramp(text *out, const char *direction) {
 static void put_scale_tick(text *out, const pelt_report_page *page, double error, bool and_more) {
     text_put(out, and_more && error > 0 ? "<span>&ge;&#8239;" : "<span>");
     text_digits(out, error, 2);
-    if (page->mesh->diagonal > 0 && error > 0) {
-        text_put(out, " = ");
-        text_rough_percent(out, error / page->mesh->diagonal);
-    }
+    if (page->mesh->diagonal > 0 && error > 0) text_format(out, " = %r", error / page->mesh->diagonal);
     text_put(out, "</span>");
 }
 
@@ -130,10 +119,7 @@ static void put_errors(text *out, const pelt_mesh *mesh, const float *model, con
         if (isfinite(square)) sum += square, most = fmax(most, square);
     }
     double size = mesh->diagonal > 0 ? mesh->diagonal : NAN;
-    text_put(out, "RMS ");
-    text_percent(out, sqrt(sum / mesh->vertex_count) / size);
-    text_put(out, ", max ");
-    text_percent(out, sqrt(most) / size);
+    text_format(out, "RMS %p, max %p", sqrt(sum / mesh->vertex_count) / size, sqrt(most) / size);
 }
 
 /* -- Frames -------------------------------------------------------------------------------------------------------- */
@@ -161,12 +147,12 @@ static void put_strip(text *out, const pelt_report_page *page, const strip *s, c
 
 void put_frames(text *out, const pelt_report_page *page, const gallery *g, const char *title, const char *note) {
     if (page->picture_count == 0) return;
-    text_format(out, "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s", title, note);
-    text_put(
+    text_format(
         out,
-        " Above: the mesh. Below: how far each vertex is from the truth. All pictures of a row share one camera and "
-        "colour scale: full colour is the error that 99&#8239;% of the vertices of the median method stay under, and "
-        "anything beyond. RMS and max are relative to the size.</p>\n");
+        "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s Above: the mesh. Below: how far each vertex is from the truth. "
+        "All pictures of a row share one camera and colour scale: full colour is the error that 99&#8239;%% of the "
+        "vertices of the median method stay under, and anything beyond. RMS and max are relative to the size.</p>\n",
+        title, note);
     for (size_t i = 0; i < page->picture_count; i++) {
         if (!g->frames[i].used) continue;
         put_frame_title(out, page, i);
@@ -226,12 +212,10 @@ static void put_pose_row(text *out, const pelt_report_page *page, const gallery 
         const picture *pic = truth ? &g->poses[i].truth : &g->poses[i].models[row];
         if (!pic->png.bytes) continue;
         text_put(out, "<figure><figcaption>");
-        if (truth) {
-            text_escape(out, page->poses[i].clip);
-            text_format(out, ", frame %u", page->poses[i].frame);
-        } else {
+        if (truth)
+            text_format(out, "%h, frame %u", page->poses[i].clip, page->poses[i].frame);
+        else
             put_errors(out, page->mesh, pic->look.positions, page->poses[i].truth);
-        }
         put_pictures(out, pic, truth ? "truth" : "model", NULL, NULL);
     }
     text_put(out, "</div>\n");

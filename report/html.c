@@ -30,11 +30,9 @@ static void put_baseline(text *out, const pelt_measure *m) {
         text_put(out, " That is as wrong as plain blending with the file's own weights.");
         return;
     }
-    text_put(out, " That is ");
-    if (m->rel_err < 1)
-        text_format(out, "%.0f&#8239;%% of", fmax(1, 100 * m->rel_err));
-    else
-        text_format(out, "%.2g times", m->rel_err);
+    bool less = m->rel_err < 1;
+    text_format(out, less ? " That is %.0f&#8239;%% of" : " That is %.2g times",
+                less ? fmax(1, 100 * m->rel_err) : m->rel_err);
     text_put(out, " the error of plain blending with the file's own weights.");
 }
 
@@ -48,36 +46,23 @@ static void put_lead(text *out, const pelt_report_page *page) {
     const pelt_measure *m = row_measure(page, best);
     text_put(out, page->test_count ? "On motion it has not seen, <b>" : "On the motion it was fitted to, <b>");
     put_row_name(out, page, best);
-    text_put(out, "</b> is wrong by <b>");
-    text_rough_percent(out, m->rms_fraction);
-    text_put(out, "</b> of the character's size on average (RMS), <b>");
-    text_rough_percent(out, m->max_fraction);
-    text_put(out, "</b> at worst.");
+    text_format(out, "</b> is wrong by <b>%r</b> of the character's size on average (RMS), <b>%r</b> at worst.",
+                m->rms_fraction, m->max_fraction);
     put_baseline(out, m);
     if (!page->test_count) text_put(out, " No motion was held out, so this says nothing about new motion.");
     text_put(out, "</p>\n");
 }
 
 static void put_names(text *out, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (i) text_put(out, ", ");
-        text_escape(out, names[i]);
-    }
+    for (size_t i = 0; i < count; i++) text_format(out, i ? ", %h" : "%h", names[i]);
     if (count == 0) text_put(out, "nothing");
 }
 
 static void put_facts(text *out, const pelt_report_page *page) {
     text_put(out, "<p class=\"facts\">");
-    if (page->bundle) {
-        text_escape(out, page->bundle);
-        text_put(out, " &middot; ");
-    }
-    text_count(out, page->mesh->vertex_count);
-    text_put(out, " vertices, ");
-    text_count(out, page->mesh->triangle_count);
-    text_put(out, " triangles &middot; size ");
-    text_number(out, page->mesh->diagonal);
-    text_put(out, " scene units &middot; fitted to ");
+    if (page->bundle) text_format(out, "%h &middot; ", page->bundle);
+    text_format(out, "%k vertices, %k triangles &middot; size %n scene units &middot; fitted to ",
+                (size_t)page->mesh->vertex_count, (size_t)page->mesh->triangle_count, page->mesh->diagonal);
     put_names(out, page->train, page->train_count);
     text_put(out, " &middot; held out: ");
     put_names(out, page->test, page->test_count);
@@ -87,16 +72,11 @@ static void put_facts(text *out, const pelt_report_page *page) {
 /* -- Any page ------------------------------------------------------------------------------------------------------ */
 
 void page_open(text *out, const char *kind, const char *name) {
-    text_put(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-                  "content=\"width=device-width, initial-scale=1\">\n<title>");
-    text_put(out, kind);
-    text_escape(out, name);
-    text_put(out, "</title>\n<style>\n");
-    text_put(out, page_style);
-    text_put(out, "</style>\n</head>\n<body>\n<main>\n<header>\n<h1>");
-    text_put(out, kind);
-    text_escape(out, name);
-    text_put(out, "</h1>\n");
+    text_format(out,
+                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+                "content=\"width=device-width, initial-scale=1\">\n<title>%s%h</title>\n<style>\n%s</style>\n</head>\n"
+                "<body>\n<main>\n<header>\n<h1>%s%h</h1>\n",
+                kind, name, page_style, kind, name);
 }
 
 pelt_result page_close(text *out, pelt_result result, pelt_bytes *html, pelt_error *error) {
@@ -109,25 +89,17 @@ pelt_result page_close(text *out, pelt_result result, pelt_bytes *html, pelt_err
 
 /* -- Tables -------------------------------------------------------------------------------------------------------- */
 
-static void put_cell(text *out, const char *kind, double value, void (*put)(text *, double)) {
-    text_format(out, "<td%s>", kind);
-    put(out, value);
-    text_put(out, "</td>");
-}
-
 /* A length, relative to the character's size; the bar compares it with the largest in its column. */
 static void put_length(text *out, const char *kind, double length, double fraction, double bar_full) {
-    text_format(out, "<td%s>", kind);
-    text_number(out, length);
+    text_format(out, "<td%s>%n", kind, length);
     if (bar_full > 0 && isfinite(length))
         text_format(out, "<span class=\"bar\" style=\"width:%.0f%%\"></span>", fmax(2, 80 * length / bar_full));
-    text_put(out, "</td>");
-    put_cell(out, "", fraction, text_percent);
+    text_format(out, "</td><td>%p</td>", fraction);
 }
 
 /* A dash if the plain blend is exact. */
 static void put_relative(text *out, const pelt_measure *m, double value) {
-    put_cell(out, "", m && pelt_measure_is_relative(m) ? value : NAN, text_number);
+    text_format(out, "<td>%n</td>", m && pelt_measure_is_relative(m) ? value : NAN);
 }
 
 static void put_errors(text *out, const pelt_measure *m, bool held_out, double bar_full) {
@@ -139,41 +111,32 @@ static void put_errors(text *out, const pelt_measure *m, bool held_out, double b
     if (!held_out) return;
     put_length(out, "", m->max, m->max_fraction, 0);
     put_relative(out, m, m->rel_err);
-    put_cell(out, "", m->normal_rms_degrees, text_number);
+    text_format(out, "<td>%n</td>", m->normal_rms_degrees);
     put_relative(out, m, m->roughness);
     put_relative(out, m, m->jump);
 }
 
-static void put_count(text *out, double count) { text_count(out, count > 0 ? (size_t)count : 0); }
-
 static void put_table_row(text *out, const pelt_report_page *page, size_t row, bool best, double bar_full) {
     const pelt_report_row *r = &page->rows[row];
-    text_format(out, "<tr%s><th scope=\"row\" class=\"name\">", best ? " class=\"best\"" : "");
-    text_escape(out, r->method ? r->method : "unnamed");
+    text_format(out, "<tr%s><th scope=\"row\" class=\"name\">%h", best ? " class=\"best\"" : "",
+                r->method ? r->method : "unnamed");
     if (best) text_put(out, " <span class=\"badge\">best</span>");
-    text_put(out, "</th><td class=\"l\">");
-    text_escape(out, r->blend ? r->blend : "–");
-    text_put(out, "</td><td class=\"l\">");
-    text_escape(out, r->corrective ? r->corrective : "–");
-    text_put(out, "</td>");
+    text_format(out, "</th><td class=\"l\">%h</td><td class=\"l\">%h</td>", r->blend ? r->blend : "–",
+                r->corrective ? r->corrective : "–");
     put_errors(out, r->train, false, 0);
     put_errors(out, r->test_all, true, bar_full);
-    put_cell(out, " class=\"g\"", (double)r->bytes, put_count);
-    put_cell(out, "", r->bytes_per_vertex, text_number);
-    put_cell(out, "", r->fit_seconds, text_seconds);
-    put_cell(out, "", r->ns_per_vertex, text_number);
-    text_put(out, "</tr>\n");
+    text_format(out, "<td class=\"g\">%k</td><td>%n</td><td>%t</td><td>%n</td></tr>\n", r->bytes, r->bytes_per_vertex,
+                r->fit_seconds, r->ns_per_vertex);
 }
 
 /* Roughness depends on the mesh. */
 static void put_resolution(text *out, const pelt_report_page *page) {
     const pelt_measure *m = page->row_count ? row_measure(page, 0) : NULL;
     if (!m || !m->point_count) return;
-    text_put(out, " Roughness depends on the mesh, here ");
-    text_count(out, m->point_count);
-    text_put(out, " points with edges of ");
-    text_rough_percent(out, page->mesh->diagonal > 0 ? m->mean_edge / page->mesh->diagonal : 0);
-    text_put(out, " of the size: do not compare it between meshes.");
+    text_format(out,
+                " Roughness depends on the mesh, here %k points with edges of %r of the size: do not compare it "
+                "between meshes.",
+                (size_t)m->point_count, page->mesh->diagonal > 0 ? m->mean_edge / page->mesh->diagonal : 0);
 }
 
 static void put_table(text *out, const pelt_report_page *page) {
@@ -202,11 +165,8 @@ static void put_table(text *out, const pelt_report_page *page) {
 static void put_clip_table(text *out, const pelt_report_page *page) {
     if (page->test_count < 2) return;
     text_put(out, "<section>\n<h3>Each held-out clip</h3>\n<div class=\"scroll\"><table>\n<thead>\n<tr><th></th>");
-    for (size_t c = 0; c < page->test_count; c++) {
-        text_put(out, "<th class=\"g\" colspan=\"5\">");
-        text_escape(out, page->test[c]);
-        text_put(out, "</th>");
-    }
+    for (size_t c = 0; c < page->test_count; c++)
+        text_format(out, "<th class=\"g\" colspan=\"5\">%h</th>", page->test[c]);
     text_put(out, "</tr>\n<tr><th class=\"l\">method</th>");
     for (size_t c = 0; c < page->test_count; c++)
         text_put(out, "<th class=\"g\">RMS</th><th>max</th><th>rel. error</th><th>rough.</th><th>jump</th>");
@@ -217,8 +177,7 @@ static void put_clip_table(text *out, const pelt_report_page *page) {
         text_put(out, "</th>");
         for (size_t c = 0; c < page->test_count; c++) {
             const pelt_measure *m = page->rows[r].test ? page->rows[r].test[c] : NULL;
-            put_cell(out, " class=\"g\"", m ? m->rms : NAN, text_number);
-            put_cell(out, "", m ? m->max : NAN, text_number);
+            text_format(out, "<td class=\"g\">%n</td><td>%n</td>", m ? m->rms : NAN, m ? m->max : NAN);
             put_relative(out, m, m ? m->rel_err : NAN);
             put_relative(out, m, m ? m->roughness : NAN);
             put_relative(out, m, m ? m->jump : NAN);
@@ -240,23 +199,16 @@ static void put_findings(text *out, const pelt_report_page *page) {
     for (size_t i = 0; i < page->findings.count; i++) {
         const pelt_finding *f = &page->findings.list[i];
         const char *word = words[f->severity <= PELT_FATAL ? f->severity : PELT_FATAL];
-        text_format(out, "<li class=\"is-%s\"><b>%s</b>", word, word);
-        text_escape(out, f->text);
-        text_put(out, " <code class=\"muted\">");
-        text_escape(out, f->what);
-        text_put(out, "</code></li>\n");
+        text_format(out, "<li class=\"is-%s\"><b>%s</b>%h <code class=\"muted\">%h</code></li>\n", word, word, f->text,
+                    f->what);
     }
     text_put(out, page->findings.count ? "</ul>\n</section>\n" : "</section>\n");
 }
 
 static void put_closing(text *out, const pelt_report_page *page) {
     text_put(out, "<section>\n<h2>How this was made</h2>\n");
-    if (page->command) {
-        text_put(out, "<pre>");
-        text_escape(out, page->command);
-        text_put(out, "</pre>\n");
-    }
-    text_put(
+    if (page->command) text_format(out, "<pre>%h</pre>\n", page->command);
+    text_format(
         out,
         "<dl>\n<dt>error</dt><dd>The distance between a vertex of the model and the same vertex of the truth, in scene "
         "units.</dd>\n"
@@ -264,23 +216,19 @@ static void put_closing(text *out, const pelt_report_page *page) {
         "<dt>max</dt><dd>The largest error of any vertex in any frame.</dd>\n"
         "<dt>size</dt><dd>The diagonal of the bounding box of the mesh at rest.</dd>\n"
         "<dt>rel. error</dt><dd>&#8214;model &minus; truth&#8214; / &#8214;blend &minus; truth&#8214;, where the blend "
-        "is "
-        "linear with the file's own weights: 1 is no better than that, 0 is perfect.</dd>\n"
+        "is linear with the file's own weights: 1 is no better than that, 0 is perfect.</dd>\n"
         "<dt>normals &deg;</dt><dd>Angles between the normals of the model and those of the true surface, root of the "
-        "mean "
-        "square.</dd>\n"
+        "mean square.</dd>\n"
         "<dt>roughness</dt><dd>How much the error of a point differs from the mean of its neighbours', relative to the "
         "same blend: 1 is as rough as that, more is crumpled.</dd>\n"
         "<dt>jump</dt><dd>The largest change of a point's error from one frame to the next, relative to the same "
-        "blend: "
-        "what pops. None where the clips are lists of poses.</dd>\n"
+        "blend: what pops. None where the clips are lists of poses.</dd>\n"
         "<dt>training</dt><dd>Measured on the clips that the skins were fitted to.</dd>\n"
         "<dt>held out</dt><dd>Measured on clips that no fit has seen.</dd>\n"
         "<dt>bytes</dt><dd>Size of the skin file.</dd>\n"
         "<dt>ns / vertex</dt><dd>Time to deform one vertex on this machine, in nanoseconds.</dd>\n"
-        "<dt>made by</dt><dd>pelt ");
-    text_escape(out, page->version ? page->version : PELT_VERSION);
-    text_put(out, "</dd>\n</dl>\n</section>\n");
+        "<dt>made by</dt><dd>pelt %h</dd>\n</dl>\n</section>\n",
+        page->version ? page->version : PELT_VERSION);
 }
 
 pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pelt_error *error) {

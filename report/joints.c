@@ -39,18 +39,15 @@ static void put_shot(text *out, const pelt_mesh *mesh, const pelt_view *view, pe
 
 static void put_joint(text *out, const pelt_mesh *mesh, const pelt_joint_study *joint, float *colors) {
     pelt_view view = view_support(mesh, joint->support);
-    text_put(out, "<h3>");
-    text_escape(out, joint->name);
-    text_format(out, "</h3>\n<div class=\"strip brief\" style=\"--cell:%dpx\">\n", SIZE * 3 / 4);
-    text_format(out, "<figure><figcaption><b>support</b>%u points<br>%u examples", joint->support_count,
-                joint->example_count);
+    text_format(out,
+                "<h3>%h</h3>\n<div class=\"strip brief\" style=\"--cell:%dpx\">\n<figure><figcaption><b>support</b>%u "
+                "points<br>%u examples",
+                joint->name, SIZE * 3 / 4, joint->support_count, joint->example_count);
     put_shot(out, mesh, &view, (pelt_look){.heat = joint->support}, "support");
     for (uint32_t k = 0; k < joint->shape_count; k++) {
         shape_colors(joint->shapes[k], mesh->vertex_count, colors);
-        text_format(out, "<figure><figcaption><b>%u</b>&sigma; = ", k + 1);
-        text_number(out, joint->singular[k]);
-        text_format(out, "<br>rel. error with %u: ", k + 1);
-        text_number(out, joint->errors[k + 1]);
+        text_format(out, "<figure><figcaption><b>%u</b>&sigma; = %n<br>rel. error with %u: %n", k + 1,
+                    joint->singular[k], k + 1, joint->errors[k + 1]);
         put_shot(out, mesh, &view, (pelt_look){.colors = colors}, "eigendisplacement");
     }
     text_put(out, "</div>\n");
@@ -63,8 +60,7 @@ static void put_curves(text *out, const pelt_eigen_study *study) {
     text_put(out, "<ul class=\"legend\">");
     for (size_t j = 0; j < study->joint_count; j++) {
         put_legend_key(out, j);
-        text_escape(out, study->joints[j].name);
-        text_put(out, "</li>");
+        text_format(out, "%h</li>", study->joints[j].name);
     }
     text_put(out, "</ul>\n");
     plot_open(out, GROUND + 40, "Error of each joint by number of eigendisplacements");

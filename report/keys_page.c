@@ -153,19 +153,13 @@ static void put_clip(text *out, const pelt_keys_page *page) {
 
 static void put_opening(text *out, const pelt_keys_page *page) {
     page_open(out, "Key points: ", page->name);
-    text_format(out, "<p class=\"lead\">%u of ", page->keys->key_count);
-    text_count(out, page->keys->point_count);
-    text_put(out, " points are computed, and in 99.5&#8239;% of the frames no point is wrong by more than <b>");
-    text_rough_percent(out, page->measure->p995);
-    text_put(out, "</b> of the diagonal. The soft cache trusts <b>");
-    text_rough_percent(out, page->measure->hit_rate);
-    text_put(out, "</b> of the frames; then <b>");
-    text_percent(out, page->measure->final_under_bar);
-    text_put(out, "</b> are under ");
-    text_rough_percent(out, page->bar);
-    text_format(out, ".</p>\n<p class=\"facts\">%u basis vectors &middot; ", page->keys->basis_count);
-    text_count(out, page->measure->frame_count);
-    text_format(out, " frames &middot; %.2f times faster", page->measure->speedup);
+    text_format(out,
+                "<p class=\"lead\">%u of %k points are computed, and in 99.5&#8239;%% of the frames no point is wrong "
+                "by more than <b>%r</b> of the diagonal. The soft cache trusts <b>%r</b> of the frames; then <b>%p</b> "
+                "are under %r.</p>\n<p class=\"facts\">%u basis vectors &middot; %k frames &middot; %.2f times faster",
+                page->keys->key_count, (size_t)page->keys->point_count, page->measure->p995, page->measure->hit_rate,
+                page->measure->final_under_bar, page->bar, page->keys->basis_count, (size_t)page->measure->frame_count,
+                page->measure->speedup);
     if (page->measure->point_cost > 0)
         text_format(out, " at %.3g microseconds a point", 1e6 * page->measure->point_cost);
     text_put(out, "</p>\n</header>\n");

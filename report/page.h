@@ -16,17 +16,16 @@ typedef struct text {
 } text;
 
 void text_put(text *out, const char *html);
-void text_format(text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Any bytes, escaped for HTML text or a quoted attribute. */
+/* The words of printf for doubles, ints, unsigneds and strings, %.2f %g %d %u %x %c %s, and: %h any text, escaped for
+   HTML or a quoted attribute; %k a size_t as 1 234 567; %n a number, %p and %r a fraction in percent and roughly so, %t
+   seconds: three significant digits, two for rough numbers, a dash if not finite. */
+void text_format(text *out, const char *format, ...);
+/* Any bytes, escaped. */
 void text_escape(text *out, const char *plain);
 void text_base64(text *out, const uint8_t *bytes, size_t size);
-/* Three significant digits, two for rough numbers; a dash if not finite. */
+/* A number with so many significant digits, or decimals. */
 void text_digits(text *out, double value, int digits);
-void text_number(text *out, double value);
-void text_percent(text *out, double fraction);
-void text_rough_percent(text *out, double fraction);
-void text_count(text *out, size_t count); /* 1 234 567 */
-void text_seconds(text *out, double seconds);
+void text_fixed(text *out, double value, int decimals);
 
 /* A page from its first byte to its heading, a kind and a name; and its end, which turns the text into the file or,
    after a failure, frees it. */

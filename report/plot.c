@@ -37,7 +37,7 @@ static void put_grid_line(text *out, const axis *a, double value, bool base, boo
     if (a->least > 0 || decimals > 6 || value >= 1e6)
         text_format(out, "%.3g", value);
     else
-        text_format(out, "%.*f", decimals, value);
+        text_fixed(out, value, decimals);
     text_put(out, "</text>\n");
     if (a->whole > 0 && value > 0)
         text_format(out, "<text class=\"tick\" x=\"%d\" y=\"%.1f\">%.2g&#8239;%%</text>\n", PLOT_WIDTH - PLOT_RIGHT + 8,
@@ -76,7 +76,7 @@ void plot_close(text *out) { text_put(out, "</svg></div>\n"); }
 enum { COLORS = 8 };
 
 void line_open(text *out, size_t number) {
-    text_format(out, "<path class=\"line m%zu%s\" d=\"", number % COLORS, number >= COLORS ? " dashed" : "");
+    text_format(out, "<path class=\"line m%k%s\" d=\"", number % COLORS, number >= COLORS ? " dashed" : "");
 }
 
 void line_to(text *out, bool *pen_down, double x, double y) {

@@ -9,7 +9,6 @@
 
 #include "report/raster.h"
 #include "rig/maths.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +17,6 @@ enum { SAMPLES = 16, BAND = 16, PROBE = 128, DIRECTIONS = 8, LARGEST_SIDE = 1638
 static const float clay[3] = {0.44f, 0.345f, 0.29f};
 
 /* -- Vertices in the picture --------------------------------------------------------------------------------------- */
-
-static bool finite3(const float *p) { return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]); }
 
 static void scene_project(pelt_arena *arena, scene *s) {
     s->screen = PELT_NEW(arena, 3 * (size_t)s->mesh->vertex_count, float);

@@ -4,6 +4,7 @@
 #define PELT_RASTER_H
 
 #include "report/report.h"
+#include <math.h>
 
 /* Axes of the picture in model space; `back` points from the scene to the eye. */
 typedef struct camera {
@@ -46,5 +47,7 @@ const float *shade_openness(pelt_arena *arena, const scene *scene, const uint32_
 
 /* sRGB byte of a linear value. */
 uint8_t shade_encode(float linear);
+
+static inline bool finite3(const float *p) { return isfinite(p[0]) && isfinite(p[1]) && isfinite(p[2]); }
 
 #endif

@@ -32,18 +32,6 @@ static void put_bytes(text *out, const char *bytes, size_t size) {
 
 void text_put(text *out, const char *html) { put_bytes(out, html, strlen(html)); }
 
-void text_format(text *out, const char *format, ...) {
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    if (length < 0 || (size_t)length >= sizeof line)
-        out->failed = true;
-    else
-        put_bytes(out, line, (size_t)length);
-}
-
 void text_escape(text *out, const char *plain) {
     const unsigned char *s = (const unsigned char *)(plain ? plain : "");
     while (*s) {
@@ -79,6 +67,12 @@ void text_base64(text *out, const uint8_t *bytes, size_t size) {
 
 /* -- Numbers ------------------------------------------------------------------------------------------------------- */
 
+void text_fixed(text *out, double value, int decimals) {
+    char line[400];
+    snprintf(line, sizeof line, "%.*f", decimals, value);
+    text_put(out, line);
+}
+
 void text_digits(text *out, double value, int digits) {
     double size = fabs(value), rounded = size * (1 + 0.5 * pow(10, -digits)); /* 0.9996 is printed as 1.00 */
     int power = size > 0 && isfinite(size) ? (int)floor(log10(rounded)) : 0;
@@ -87,24 +81,13 @@ void text_digits(text *out, double value, int digits) {
     else if (size < 1e-300)
         text_put(out, "0");
     else if (power < -4 || power > 5)
-        text_format(out, "%.*f&middot;10<sup>%s%d</sup>", digits - 1, value / pow(10, power),
-                    power < 0 ? "&minus;" : "", abs(power));
+        text_fixed(out, value / pow(10, power), digits - 1),
+            text_format(out, "&middot;10<sup>%s%d</sup>", power < 0 ? "&minus;" : "", abs(power));
     else
-        text_format(out, "%.*f", power < digits - 1 ? digits - 1 - power : 0, value);
+        text_fixed(out, value, power < digits - 1 ? digits - 1 - power : 0);
 }
 
-void text_number(text *out, double value) { text_digits(out, value, 3); }
-
-static void percent_digits(text *out, double fraction, int digits) {
-    text_digits(out, 100 * fraction, digits);
-    if (isfinite(fraction)) text_put(out, "&#8239;%");
-}
-
-void text_percent(text *out, double fraction) { percent_digits(out, fraction, 3); }
-
-void text_rough_percent(text *out, double fraction) { percent_digits(out, fraction, 2); }
-
-void text_count(text *out, size_t count) {
+static void put_count(text *out, size_t count) {
     char digits[32];
     int length = snprintf(digits, sizeof digits, "%zu", count);
     for (int i = 0; i < length; i++) {
@@ -113,14 +96,54 @@ void text_count(text *out, size_t count) {
     }
 }
 
-void text_seconds(text *out, double seconds) {
+static void put_seconds(text *out, double seconds) {
     if (seconds >= 120 && seconds < 1e9) {
         text_format(out, "%.0f&#8239;min %.0f&#8239;s", floor(seconds / 60), floor(fmod(seconds, 60)));
     } else {
-        if (seconds >= 0.01 && seconds < 10)
-            text_format(out, "%.2f", seconds);
-        else
-            text_number(out, seconds);
+        text_format(out, seconds >= 0.01 && seconds < 10 ? "%.2f" : "%n", seconds);
         if (isfinite(seconds)) text_put(out, "&#8239;s");
     }
+}
+
+static void put_number(text *out, char kind, double value) {
+    if (kind == 't') return put_seconds(out, value);
+    text_digits(out, kind == 'n' ? value : 100 * value, kind == 'r' ? 2 : 3);
+    if (kind != 'n' && isfinite(value)) text_put(out, "&#8239;%");
+}
+
+/* -- Formats ------------------------------------------------------------------------------------------------------- */
+
+/* One value, as the last letter of its specification says. */
+static void put_value(text *out, const char *spec, size_t length, va_list *values) {
+    char kind = spec[length - 1], one[16], line[400] = "%";
+    snprintf(one, sizeof one, "%.*s", (int)length, spec);
+    if (strchr("nprt", kind))
+        put_number(out, kind, va_arg(*values, double));
+    else if (kind == 'k')
+        put_count(out, va_arg(*values, size_t));
+    else if (kind == 'h')
+        text_escape(out, va_arg(*values, const char *));
+    else if (kind == 's')
+        text_put(out, va_arg(*values, const char *));
+    else if (strchr("fg", kind))
+        snprintf(line, sizeof line, one, va_arg(*values, double)), text_put(out, line);
+    else if (kind != '%')
+        snprintf(line, sizeof line, one, va_arg(*values, int)), text_put(out, line);
+    else
+        text_put(out, line);
+}
+
+void text_format(text *out, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    for (const char *at = format; *at;) {
+        bool value = *at == '%';
+        size_t length = value ? 2 + strspn(at + 1, ".0123456789") : strcspn(at, "%");
+        if (value)
+            put_value(out, at, length, &values);
+        else
+            put_bytes(out, at, length);
+        at += length;
+    }
+    va_end(values);
 }

@@ -7,6 +7,7 @@
 
 #include "rig/align.h"
 #include "rig/maths.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,11 +32,6 @@ static const double large_offset = 0.05;                     /* of the diagonal:
 static const double power_of_ten = 1e-3;                     /* a scale this close to one means other units */
 static const double far_apart = 0.01;                        /* of the squared size: such pairs show a scale */
 
-/* Centroid and second moments of some points. */
-typedef struct cloud {
-    double middle[3], spread[3][3];
-} cloud;
-
 /* One candidate alignment of a cache. */
 typedef struct choice {
     int axes[3];
@@ -51,7 +47,7 @@ typedef struct aligning {
     pelt_alignment *found;
     pelt_arena *arena, *keep;
     uint32_t key_count, keys[MOST_KEYS];
-    cloud of_keys[MOST_KEYS], *of_frames;
+    pelt_cloud of_keys[MOST_KEYS], *of_frames;
     double size;                         /* RMS distance of the blend from its centroid */
     uint32_t place_count;                /* vertices that share a rest position and move together are one place */
     uint32_t *rest_of_vertex, *place_of; /* [vertex] */
@@ -103,34 +99,22 @@ static uint32_t pick_evenly(uint32_t first, uint32_t count, uint32_t most, uint3
 
 /* -- The blend ----------------------------------------------------------------------------------------------------- */
 
-/* Blended positions of the part's vertices; those without weights stay in place. */
-static const double *blend_key(aligning *a, uint32_t key) {
-    const pelt_bundle *bundle = a->part->bundle;
-    const pelt_mesh *mesh = &bundle->mesh;
-    pelt_transform *locals = PELT_NEW(a->arena, bundle->skeleton.joint_count, pelt_transform);
-    pelt_affine *matrices = PELT_NEW(a->arena, bundle->skeleton.joint_count, pelt_affine);
-    double *out = PELT_NEW(a->arena, 3 * (size_t)mesh->vertex_count, double);
-    pelt_clip_pose(a->part->clip, &bundle->skeleton, key, locals);
-    pelt_joint_matrices(&bundle->skeleton, locals, NULL, matrices);
-    pelt_blend_mesh(mesh, matrices, out);
-    for (size_t v = 0; v < mesh->vertex_count; v++) {
-        bool stays = a->part->at_rest || mesh->influences.first[v] == mesh->influences.first[v + 1];
-        for (size_t i = 3 * v; stays && i < 3 * v + 3; i++) out[i] = mesh->positions[i];
-    }
+/* Blended positions of the part's vertices. */
+static const double *blend_key(const aligning *a, pelt_arena *arena, uint32_t key) {
+    const pelt_mesh *mesh = &a->part->bundle->mesh;
+    double *out = pelt_blend_frame(arena, a->part->bundle, a->part->clip, key);
+    for (size_t i = 0; a->part->at_rest && i < 3 * (size_t)mesh->vertex_count; i++) out[i] = mesh->positions[i];
     return out + 3 * (size_t)a->part->first;
 }
 
 static pelt_moments blend_places(aligning *a, const uint32_t *keys, uint32_t count) {
     pelt_moments m = {count, a->place_count, PELT_NEW(a->arena, 3 * (size_t)count * a->place_count, double)};
-    pelt_arena *all = a->arena;
     for (uint32_t k = 0; k < count; k++) {
-        a->arena = pelt_arena_inside(all);
-        const double *blend = blend_key(a, keys[k]);
+        PELT_SCOPED pelt_arena *brief = pelt_arena_inside(a->arena);
+        const double *blend = blend_key(a, brief, keys[k]);
         for (uint32_t u = 0; u < a->place_count; u++)
             memcpy(m.positions + 3 * ((size_t)k * a->place_count + u), blend + 3 * (size_t)a->first_of[u],
                    3 * sizeof *blend);
-        pelt_arena_free(a->arena);
-        a->arena = all;
     }
     return m;
 }
@@ -174,7 +158,7 @@ static void find_places(aligning *a) {
     pelt_clip moved = {.frame_count = count, .positions = positions};
     pelt_example *list = PELT_NEW(a->arena, count, pelt_example);
     for (uint32_t k = 0; k < count; k++) {
-        const double *blend = blend_key(a, keys[k]);
+        const double *blend = blend_key(a, a->arena, keys[k]);
         for (size_t i = 0; i < 3 * (size_t)n; i++) positions[3 * (size_t)k * n + i] = (float)blend[i];
         list[k] = (pelt_example){&moved, k};
     }
@@ -188,8 +172,8 @@ static void find_places(aligning *a) {
 
 /* -- Clouds -------------------------------------------------------------------------------------------------------- */
 
-static cloud cloud_of(const double *p, size_t count) {
-    cloud c = {0};
+pelt_cloud pelt_cloud_of(const double *p, size_t count) {
+    pelt_cloud c = {0};
     for (size_t v = 0; v < count; v++)
         for (int i = 0; i < 3; i++) c.middle[i] += p[3 * v + (size_t)i] / (double)count;
     for (size_t v = 0; v < count; v++)
@@ -200,29 +184,30 @@ static cloud cloud_of(const double *p, size_t count) {
     return c;
 }
 
-static double size_of(const cloud *c) { return c->spread[0][0] + c->spread[1][1] + c->spread[2][2]; }
+double pelt_square_size(const pelt_cloud *c) { return c->spread[0][0] + c->spread[1][1] + c->spread[2][2]; }
 
 static void cloud_of_frame(void *user, size_t frame, pelt_arena *scratch) {
     aligning *a = user;
     size_t n = 3 * (size_t)a->cache->point_count;
     double *points = PELT_NEW(scratch, n, double);
     for (size_t i = 0; i < n; i++) points[i] = a->cache->positions[frame * n + i];
-    a->of_frames[frame] = cloud_of(points, a->cache->point_count);
+    a->of_frames[frame] = pelt_cloud_of(points, a->cache->point_count);
 }
 
 static void find_clouds(aligning *a) {
     a->key_count = pick_evenly(0, a->part->clip->frame_count, MOST_KEYS, a->keys);
     double sum = 0;
     for (uint32_t k = 0; k < a->key_count; k++) {
-        pelt_arena *all = a->arena, *brief = a->arena = pelt_arena_inside(all);
+        pelt_arena *all = a->arena;
+        PELT_SCOPED pelt_arena *brief = pelt_arena_inside(all);
+        a->arena = brief;
         pelt_moments blend = blend_places(a, a->keys + k, 1);
-        a->of_keys[k] = cloud_of(blend.positions, blend.count);
-        sum += size_of(&a->of_keys[k]) / a->key_count;
+        a->of_keys[k] = pelt_cloud_of(blend.positions, blend.count);
+        sum += pelt_square_size(&a->of_keys[k]) / a->key_count;
         a->arena = all;
-        pelt_arena_free(brief);
     }
     a->size = sqrt(sum);
-    a->of_frames = PELT_NEW(a->arena, a->cache->frame_count, cloud);
+    a->of_frames = PELT_NEW(a->arena, a->cache->frame_count, pelt_cloud);
     size_t work = (size_t)a->cache->frame_count * a->cache->point_count;
     pelt_parallel(a->arena, work < 1000000 ? 1 : 0, a->cache->frame_count, cloud_of_frame, a);
 }
@@ -261,7 +246,7 @@ static double scale_of(const aligning *a, int64_t shift) {
     for (uint32_t k = 0; k < a->key_count; k++) {
         int64_t frame = a->keys[k] + shift;
         if (frame < 0 || frame >= a->cache->frame_count) continue;
-        blend += size_of(&a->of_keys[k]), truth += size_of(&a->of_frames[frame]);
+        blend += pelt_square_size(&a->of_keys[k]), truth += pelt_square_size(&a->of_frames[frame]);
     }
     double ratio = truth > 0 ? sqrt(blend / truth) : 1;
     return fabs(log(ratio)) <= log(same_size) || !isfinite(ratio) || !(ratio > 0) ? 1 : ratio;
@@ -274,7 +259,7 @@ static double cloud_badness(const aligning *a, const int axes[3], int64_t shift,
     for (uint32_t k = 0; k < a->key_count; k++) {
         int64_t frame = a->keys[k] + shift;
         if (frame < 0 || frame >= a->cache->frame_count) continue;
-        const cloud *b = &a->of_keys[k], *t = &a->of_frames[frame];
+        const pelt_cloud *b = &a->of_keys[k], *t = &a->of_frames[frame];
         double middle[3];
         turn(axes, t->middle, middle);
         for (int i = 0; i < 3; i++) {
@@ -357,7 +342,7 @@ static double point_badness(aligning *a, const choice *c, const uint32_t *points
     size_t step = a->place_count / MOST_SAMPLES + 1, looked = 0;
     for (uint32_t k = 0; k < a->blend.moment_count; k++) {
         const double *blend = of_moment(&a->blend, k), *truth = of_moment(&a->truth, k);
-        cloud b = cloud_of(blend, a->place_count), t = cloud_of(truth, a->truth.count);
+        pelt_cloud b = pelt_cloud_of(blend, a->place_count), t = pelt_cloud_of(truth, a->truth.count);
         if (!points && !a->trees[k]) a->trees[k] = pelt_neighbours_of(a->arena, truth, a->truth.count);
         for (size_t u = 0; u < a->place_count; u += step, looked++) {
             double from[3], at[3], square;
@@ -404,7 +389,8 @@ static pelt_moments place_points(const aligning *a, const choice *c) {
     pelt_moments m = {a->truth.moment_count, a->truth.count, NULL};
     m.positions = PELT_NEW(a->arena, 3 * (size_t)m.moment_count * m.count, double);
     for (uint32_t k = 0; k < m.moment_count; k++) {
-        cloud b = cloud_of(of_moment(&a->blend, k), a->place_count), t = cloud_of(of_moment(&a->truth, k), m.count);
+        pelt_cloud b = pelt_cloud_of(of_moment(&a->blend, k), a->place_count),
+                   t = pelt_cloud_of(of_moment(&a->truth, k), m.count);
         for (size_t p = 0; p < m.count; p++) {
             const double *from = of_moment(&a->truth, k) + 3 * p;
             double *to = m.positions + 3 * ((size_t)k * m.count + p), centred[3], turned[3];
@@ -472,22 +458,12 @@ static pelt_result find_points(aligning *a, const choice *list, uint32_t count, 
 
 /* -- Scale and offset ---------------------------------------------------------------------------------------------- */
 
-static int compare_numbers(const void *a, const void *b) {
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static double median_of(double *list, size_t count) {
-    qsort(list, count, sizeof *list, compare_numbers);
-    return count ? list[count / 2] : 0;
-}
-
 /* The median of a list, which gets reordered, and the median distance from it: parts of the character that follow the
    blend make it exact, however far off the others are. */
 static double centre_of(double *list, size_t count, double *deviation) {
-    double middle = median_of(list, count);
+    double middle = pelt_quantile(list, count, 0.5);
     for (size_t i = 0; i < count; i++) list[i] = fabs(list[i] - middle);
-    *deviation = median_of(list, count);
+    *deviation = pelt_quantile(list, count, 0.5);
     return middle;
 }
 
@@ -622,9 +598,8 @@ pelt_result pelt_align(pelt_arena *arena, const pelt_cached_part *part, const pe
     if (!wanted->fix && cache->point_count == part->count) return PELT_OK;
     pelt_result result = check_numbers(&a, error);
     if (result) return result;
-    a.arena = pelt_arena_new(0);
-    result = pelt_stage(a.arena, align, &a, error);
-    pelt_arena_free(a.arena);
+    PELT_SCOPED pelt_arena *work = a.arena = pelt_arena_new(0);
+    result = pelt_stage(work, align, &a, error);
     if (!result && !wanted->fix) take_as_given(wanted, found);
     return result;
 }

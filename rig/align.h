@@ -52,6 +52,14 @@ uint32_t pelt_aligned_keys(uint32_t key_count, uint32_t frame_count, int64_t shi
 uint32_t pelt_calmest_key(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t first,
                           uint32_t count);
 
+/* Centroid and second moments of some points. */
+typedef struct pelt_cloud {
+    double middle[3], spread[3][3];
+} pelt_cloud;
+pelt_cloud pelt_cloud_of(const double *points, size_t count);
+/* The mean square of the distances from the middle. */
+double pelt_square_size(const pelt_cloud *cloud);
+
 /* -- Which point is which vertex (match.c) ------------------------------------------------------------------------- */
 
 /* Sets of points at several moments. */

@@ -4,6 +4,7 @@
    the stage catches it. */
 
 #include "rig/memory.h"
+#include "rig/clock.h"
 #include "rig/linear.h"
 #include "rig/maths.h"
 #include <setjmp.h>
@@ -36,7 +37,7 @@ typedef struct chunk {
 
 struct pelt_arena {
     chunk *chunks; /* the first one has room */
-    chunk *spare;  /* of pelt_arena_empty */
+    chunk *spare;  /* of emptied ones */
     size_t used, limit;
     bool failed;
     jmp_buf *stage; /* of a root: where to jump when memory runs out; NULL: nowhere */
@@ -84,7 +85,8 @@ void pelt_arena_free(pelt_arena *arena) {
     free(arena);
 }
 
-void pelt_arena_empty(pelt_arena *arena) {
+/* Keeps its memory for the next allocations. */
+static void empty(pelt_arena *arena) {
     if (!pelt_arena_shares_chunks) free_chunks(arena->chunks), arena->chunks = NULL;
     while (arena->chunks) {
         chunk *c = arena->chunks;
@@ -99,6 +101,8 @@ void pelt_arena_empty(pelt_arena *arena) {
 
 /* -- Progress ------------------------------------------------------------------------------------------------------ */
 
+pelt_result pelt_stopped(pelt_error *error) { return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request"); }
+
 void pelt_arena_watch(pelt_arena *arena, pelt_watch *watch) {
     if (arena) arena->watch = watch;
 }
@@ -111,8 +115,36 @@ pelt_watch *pelt_arena_watched(const pelt_arena *arena) {
 bool pelt_next_task(pelt_arena *arena, const char *task, double low, double high, uint32_t loops) {
     while (arena && !arena->watch) arena = arena->parent;
     if (!arena) return false;
-    *arena->watch = (pelt_watch){arena->watch->progress, task, low, high, low, loops ? loops : 1, 0};
-    return pelt_should_stop(arena->watch->progress, task, low);
+    pelt_watch *watch = arena->watch;
+    watch->task = task, watch->low = watch->told = low, watch->high = high;
+    watch->loops = loops ? loops : 1, watch->finished = 0;
+    return pelt_watch_ask(watch);
+}
+
+bool pelt_watch_ask(pelt_watch *watch) {
+    watch->asked = pelt_wall_seconds();
+    if (!watch->stopped) watch->stopped = pelt_should_stop(watch->progress, watch->task, watch->told);
+    return watch->stopped;
+}
+
+/* Where the work of this thread ends when it has to; in a loop, the watch of its stage, and whether it is the stage's own
+   thread, which alone may ask. */
+static _Thread_local pelt_arena *staged;
+static _Thread_local pelt_watch *loop_watch;
+static _Thread_local bool loop_asks;
+
+bool pelt_watch_loop(pelt_watch *watch, bool asks) {
+    if (watch && loop_watch) return false;
+    loop_watch = watch, loop_asks = asks;
+    return true;
+}
+
+void pelt_poll(void) {
+    const double often_enough = 0.05;
+    pelt_watch *watch = loop_watch ? loop_watch : pelt_arena_watched(staged);
+    if (!watch || !staged) return;
+    if ((!loop_watch || loop_asks) && pelt_wall_seconds() - watch->asked > often_enough) pelt_watch_ask(watch);
+    if (watch->stopped) pelt_arena_fail(staged);
 }
 
 /* -- Failure ------------------------------------------------------------------------------------------------------- */
@@ -140,13 +172,16 @@ pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt
             "not enough memory: linear algebra needs %d MB of address space, which the limit does not allow; "
             "raise it (ulimit -v)",
             PELT_BLAS_MEGABYTES);
+    pelt_arena *outer = staged;
     if (!setjmp(here)) {
-        arena->stage = &here;
+        arena->stage = &here, staged = arena;
         result = body(user, error);
         if (pelt_blas_failed()) pelt_arena_fail(arena);
     }
-    arena->stage = NULL;
+    arena->stage = NULL, staged = outer;
     pelt_blas_leave();
+    const pelt_watch *watch = pelt_arena_watched(arena);
+    if (watch && watch->stopped) return pelt_stopped(error);
     return arena->failed ? pelt_no_memory(error) : result;
 }
 
@@ -214,6 +249,9 @@ static void *allocate(pelt_arena *arena, size_t count, size_t size) {
 }
 
 void *pelt_alloc(pelt_arena *arena, size_t count, size_t size) {
+    const pelt_arena *own = arena;
+    while (own && own != staged) own = own->parent;
+    if (own) pelt_poll();
     void *memory = pelt_arena_failed(arena) ? NULL : allocate(arena, count, size);
     if (!memory) pelt_arena_fail(arena);
     return memory;
@@ -263,13 +301,15 @@ void pelt_bytes_free(pelt_bytes *bytes) {
 bool pelt_arena_call(pelt_arena *scratch, pelt_loop_body body, void *user, size_t i) {
     jmp_buf here;
     if (pelt_arena_failed(scratch)) return false;
+    pelt_arena *outer = staged;
     if (!setjmp(here)) {
-        scratch->stage = &here;
+        scratch->stage = &here, staged = scratch;
+        pelt_poll();
         body(user, i, scratch);
         if (pelt_blas_failed()) pelt_arena_fail(scratch);
     }
-    scratch->stage = NULL;
-    pelt_arena_empty(scratch);
+    scratch->stage = NULL, staged = outer;
+    empty(scratch);
     while (scratch->children) pelt_arena_free(scratch->children);
     return !scratch->failed;
 }

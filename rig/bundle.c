@@ -1,6 +1,7 @@
 /* bundle.c: a character and its clips from the caller's arrays, as if read from a file. Everything is checked and
    copied. Poses become channels with a key per frame, for the joint properties that leave their rest value. */
 
+#include "rig/maths.h"
 #include "rig/rig.h"
 #include <math.h>
 #include <stdio.h>
@@ -14,21 +15,14 @@ void pelt_bundle_free(pelt_bundle *bundle) {
 
 enum { MOST_JOINTS = 65536, MOST_FRAMES = 1 << 24 }; /* limits of glTF indices and of times in floats */
 
-/* Index of the first number that is not finite; `count` if all are. */
-static size_t find_bad_number(const float *values, size_t count) {
-    size_t i = 0;
-    while (i < count && isfinite(values[i])) i++;
-    return i;
-}
-
 static double quaternion_square(const float q[4]) {
     return (double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2] + (double)q[3] * q[3];
 }
 
 /* What is wrong with a transform, or NULL. */
 static const char *transform_problem(const pelt_transform *t) {
-    if (find_bad_number(t->rotation, 4) < 4 || find_bad_number(t->translation, 3) < 3 ||
-        find_bad_number(t->scale, 3) < 3)
+    if (pelt_first_not_finite(t->rotation, 4) < 4 || pelt_first_not_finite(t->translation, 3) < 3 ||
+        pelt_first_not_finite(t->scale, 3) < 3)
         return "has a number that is not finite";
     return quaternion_square(t->rotation) > 0 ? NULL : "has the rotation 0 0 0 0; the identity is 0 0 0 1";
 }
@@ -56,17 +50,17 @@ static pelt_result check_counts(const pelt_character *c, const char *name, pelt_
 }
 
 static pelt_result check_mesh(const pelt_character *c, const char *name, pelt_error *error) {
-    size_t n = 3 * (size_t)c->vertex_count, bad = find_bad_number(c->positions, n);
+    size_t n = 3 * (size_t)c->vertex_count, bad = pelt_first_not_finite(c->positions, n);
     if (bad < n)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the position of vertex %zu is not finite", name, bad / 3);
-    if (c->normals && (bad = find_bad_number(c->normals, n)) < n)
+    if (c->normals && (bad = pelt_first_not_finite(c->normals, n)) < n)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the normal of vertex %zu is not finite", name, bad / 3);
     n = 2 * (size_t)c->vertex_count;
-    if (c->uvs && (bad = find_bad_number(c->uvs, n)) < n)
+    if (c->uvs && (bad = pelt_first_not_finite(c->uvs, n)) < n)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the texture coordinates of vertex %zu are not finite", name,
                          bad / 2);
     n = 4 * (size_t)c->vertex_count;
-    if (c->tangents && (bad = find_bad_number(c->tangents, n)) < n)
+    if (c->tangents && (bad = pelt_first_not_finite(c->tangents, n)) < n)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the tangent of vertex %zu is not finite", name, bad / 4);
     for (size_t i = 0; i < 3 * (size_t)c->triangle_count; i++)
         if (c->triangles[i] >= c->vertex_count)
@@ -97,7 +91,7 @@ static pelt_result check_skeleton(const pelt_character *c, const char *name, pel
             return pelt_fail(error, PELT_ERROR_INDEX,
                              "%s: joint %u has parent %d; parents come before their children, and roots have -1", name,
                              j, c->parents[j]);
-        if (c->inverse_bind && find_bad_number(c->inverse_bind + 12 * (size_t)j, 12) < 12)
+        if (c->inverse_bind && pelt_first_not_finite(c->inverse_bind + 12 * (size_t)j, 12) < 12)
             return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the inverse bind matrix of joint %u is not finite", name,
                              j);
     }
@@ -155,9 +149,8 @@ static void copy_tangents(pelt_arena *arena, const pelt_character *c, pelt_mesh 
     for (size_t v = 0; c->tangents && v < n; v++)
         pelt_unit_tangent(mesh->normals + 3 * v, c->tangents + 4 * v, mesh->tangents + 4 * v);
     if (c->tangents) return;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     pelt_mesh_tangents(work, mesh, mesh->tangents);
-    pelt_arena_free(work);
 }
 
 /* Appends the influences of a vertex, each joint once. */
@@ -252,12 +245,8 @@ pelt_bundle *pelt_bundle_new(const pelt_character *c, pelt_error *error) {
         return NULL;
     pelt_arena *arena = pelt_arena_new(0);
     pelt_bundle *bundle = PELT_NEW(arena, 1, pelt_bundle);
-    if (!bundle) {
-        pelt_no_memory(error);
-    } else {
-        bundle->arena = arena;
-        if (fill_bundle(bundle, c, name, error) == PELT_OK) return bundle;
-    }
+    if (bundle) bundle->arena = arena;
+    if (!(bundle ? fill_bundle(bundle, c, name, error) : pelt_no_memory(error))) return bundle;
     pelt_arena_free(arena);
     return NULL;
 }
@@ -284,13 +273,13 @@ static pelt_result check_clip(const pelt_bundle *bundle, const pelt_clip_input *
             return pelt_fail(error, PELT_ERROR_NUMBER, "%s: joint \"%s\" in frame %zu %s", where,
                              bundle->skeleton.names[i % joints], i / joints, problem);
     }
-    size_t bad = input->positions ? find_bad_number(input->positions, frames * row) : frames * row;
+    size_t bad = input->positions ? pelt_first_not_finite(input->positions, frames * row) : frames * row;
     if (bad < frames * row)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the position of vertex %zu in frame %zu is not finite", where,
                          bad % row / 3, bad / row);
     if (input->normals && !input->positions)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: has true normals but no true positions", where);
-    bad = input->normals ? find_bad_number(input->normals, frames * row) : frames * row;
+    bad = input->normals ? pelt_first_not_finite(input->normals, frames * row) : frames * row;
     if (bad < frames * row)
         return pelt_fail(error, PELT_ERROR_NUMBER, "%s: the normal of vertex %zu in frame %zu is not finite", where,
                          bad % row / 3, bad / row);
@@ -348,10 +337,7 @@ const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input
         if (input->controls && bundle->controls.count)
             clip->controls = copy(arena, input->controls, frames * bundle->controls.count, sizeof(float));
     }
-    if (pelt_arena_failed(arena)) {
-        pelt_no_memory(error);
-        return NULL;
-    }
+    if (pelt_arena_failed(arena)) return pelt_no_memory(error), NULL;
     if (bundle->clip_count) memcpy(clips, bundle->clips, bundle->clip_count * sizeof(*clips));
     clips[bundle->clip_count] = clip;
     bundle->clips = clips;

@@ -6,6 +6,7 @@
 
 #include "rig/diagnose.h"
 #include "rig/align.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,27 +25,6 @@ enum { LOOKED_AT = 200 };                        /* points, to find out whether 
 
 static const float *frame_positions(const diagnosis *d, const pelt_clip *clip, uint32_t frame) {
     return clip->positions + 3 * (size_t)frame * d->bundle->mesh.vertex_count;
-}
-
-static double distance(const double *a, const double *b) {
-    double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
-    return sqrt(x * x + y * y + z * z);
-}
-
-/* Linear blend of a frame. Vertices without weights stay in place. */
-static double *blend_frame(diagnosis *d, const pelt_clip *clip, uint32_t frame) {
-    const pelt_skeleton *skeleton = &d->bundle->skeleton;
-    const pelt_mesh *mesh = &d->bundle->mesh;
-    pelt_transform *locals = PELT_NEW(d->scratch, skeleton->joint_count, pelt_transform);
-    pelt_affine *matrices = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
-    double *blended = PELT_NEW(d->scratch, 3 * (size_t)mesh->vertex_count, double);
-    pelt_clip_pose(clip, skeleton, frame, locals);
-    pelt_joint_matrices(skeleton, locals, NULL, matrices);
-    pelt_blend_mesh(mesh, matrices, blended);
-    for (size_t v = 0; v < mesh->vertex_count; v++)
-        for (size_t i = 3 * v; mesh->influences.first[v] == mesh->influences.first[v + 1] && i < 3 * v + 3; i++)
-            blended[i] = mesh->positions[i];
-    return blended;
 }
 
 /* -- Numbers ------------------------------------------------------------------------------------------------------ */
@@ -123,39 +103,22 @@ static void check_rotations(diagnosis *d, const pelt_clip *clip) {
 
 /* -- Scale, axes, order ------------------------------------------------------------------------------------------- */
 
-typedef struct cloud {
-    double center[3], spread; /* RMS distance from the centre */
-} cloud;
-
-static cloud cloud_of(const double *p, size_t count) {
-    cloud c = {{0}, 0};
-    for (size_t v = 0; v < count; v++)
-        for (int i = 0; i < 3; i++) c.center[i] += p[3 * v + (size_t)i] / (double)count;
-    for (size_t v = 0; v < count; v++)
-        for (int i = 0; i < 3; i++) {
-            double x = p[3 * v + (size_t)i] - c.center[i];
-            c.spread += x * x / (double)count;
-        }
-    c.spread = sqrt(c.spread);
-    return c;
-}
-
 /* RMS distance of two centred sets of points, the second one with axes swapped and scaled. */
-static double misfit(const double *a, const cloud *ca, const double *b, const cloud *cb, size_t count,
+static double misfit(const double *a, const pelt_cloud *ca, const double *b, const pelt_cloud *cb, size_t count,
                      const int axis[3], const int sign[3], double scale) {
     double sum = 0;
     for (size_t v = 0; v < count; v++)
         for (int i = 0; i < 3; i++) {
-            double moved = sign[i] * scale * (b[3 * v + (size_t)axis[i]] - cb->center[axis[i]]);
-            double x = a[3 * v + (size_t)i] - ca->center[i] - moved;
+            double moved = sign[i] * scale * (b[3 * v + (size_t)axis[i]] - cb->middle[axis[i]]);
+            double x = a[3 * v + (size_t)i] - ca->middle[i] - moved;
             sum += x * x;
         }
     return sqrt(sum / (double)count);
 }
 
 /* The best of the 24 rotations that map axes to axes, or of the 24 mirrored ones. */
-static double best_axes(const double *a, const cloud *ca, const double *b, const cloud *cb, size_t count, double scale,
-                        bool mirrored, int axis[3], int sign[3]) {
+static double best_axes(const double *a, const pelt_cloud *ca, const double *b, const pelt_cloud *cb, size_t count,
+                        double scale, bool mirrored, int axis[3], int sign[3]) {
     static const int orders[6][3] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
     double best = INFINITY;
     for (int o = 0; o < 6; o++)
@@ -197,9 +160,10 @@ typedef struct placement {
     uint32_t frame;
     size_t count;
     double *blend, *truth;
-    cloud a, b;    /* of blend and truth */
-    double ratio;  /* size of the truth over that of the blend */
-    double direct; /* misfit with sizes and centres equalised */
+    pelt_cloud a, b; /* of blend and truth */
+    double size;     /* of the blend: RMS distance from its middle */
+    double ratio;    /* size of the truth over that of the blend */
+    double direct;   /* misfit with sizes and centres equalised */
 } placement;
 
 static bool place(diagnosis *d, const pelt_clip *clip, placement *p) {
@@ -207,12 +171,12 @@ static bool place(diagnosis *d, const pelt_clip *clip, placement *p) {
     *p = (placement){.clip = clip, .count = d->bundle->mesh.vertex_count};
     /* Not simply the first: a clip that starts in an extreme pose must not raise a false alarm. */
     p->frame = pelt_calmest_key(d->scratch, d->bundle, clip, 0, clip->frame_count);
-    p->blend = blend_frame(d, clip, p->frame);
+    p->blend = pelt_blend_frame(d->scratch, d->bundle, clip, p->frame);
     p->truth = PELT_NEW(d->scratch, 3 * p->count, double);
     for (size_t i = 0; i < 3 * p->count; i++) p->truth[i] = frame_positions(d, clip, p->frame)[i];
-    p->a = cloud_of(p->blend, p->count), p->b = cloud_of(p->truth, p->count);
-    if (!(p->a.spread > 0) || !(p->b.spread > 0)) return false; /* a single point has no size */
-    p->ratio = p->b.spread / p->a.spread;
+    p->a = pelt_cloud_of(p->blend, p->count), p->b = pelt_cloud_of(p->truth, p->count);
+    p->size = sqrt(pelt_square_size(&p->a)), p->ratio = sqrt(pelt_square_size(&p->b)) / p->size;
+    if (!(p->size > 0) || !(p->ratio > 0)) return false; /* a single point has no size */
     if (fabs(log(p->ratio)) <= log(same_size)) p->ratio = 1;
     p->direct = misfit(p->blend, &p->a, p->truth, &p->b, p->count, same_axis, same_sign, 1 / p->ratio);
     return true;
@@ -230,7 +194,7 @@ static bool find_axes(diagnosis *d, const placement *p) {
         turned = mirrored;
         memcpy(axis, mirror_axis, sizeof axis), memcpy(sign, mirror_sign, sizeof sign);
     }
-    if (turned >= 0.5 * p->direct || turned >= 0.5 * p->a.spread) return false;
+    if (turned >= 0.5 * p->direct || turned >= 0.5 * p->size) return false;
     bool tilted = axis[0] == 0 && axis[1] == 2 && !mirror;
     char text[32];
     describe_axes(text, sizeof text, axis, sign);
@@ -252,8 +216,8 @@ static double nearest_distance(const placement *p) {
     double sum = 0;
     for (size_t v = 0; v < p->count; v += step, looked++) {
         double at[3], best = INFINITY;
-        for (size_t i = 0; i < 3; i++) at[i] = p->blend[3 * v + i] - p->a.center[i] + p->b.center[i];
-        for (size_t u = 0; u < p->count; u++) best = fmin(best, distance(at, p->truth + 3 * u));
+        for (size_t i = 0; i < 3; i++) at[i] = p->blend[3 * v + i] - p->a.middle[i] + p->b.middle[i];
+        for (size_t u = 0; u < p->count; u++) best = fmin(best, pelt_distance(at, p->truth + 3 * u));
         sum += best * best;
     }
     return sqrt(sum / (double)looked);
@@ -264,7 +228,7 @@ static double edge_length(const pelt_mesh *mesh, const double *positions) {
     double sum = 0;
     for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++) {
         uint32_t from = mesh->triangles[i], to = mesh->triangles[i % 3 == 2 ? i - 2 : i + 1];
-        sum += distance(positions + 3 * (size_t)from, positions + 3 * (size_t)to);
+        sum += pelt_distance(positions + 3 * (size_t)from, positions + 3 * (size_t)to);
     }
     return sum;
 }
@@ -278,7 +242,7 @@ static bool other_order(const pelt_mesh *mesh, const placement *p) {
 static void check_placement(diagnosis *d, const pelt_clip *clip) {
     placement p;
     if (!place(d, clip, &p)) return;
-    double diagonal = d->bundle->mesh.diagonal, limit = in_place * p.a.spread;
+    double diagonal = d->bundle->mesh.diagonal, limit = in_place * p.size;
     bool scaled = p.ratio != 1, turned = p.direct > limit && find_axes(d, &p);
     if (scaled) {
         char hint[64];
@@ -288,9 +252,9 @@ static void check_placement(diagnosis *d, const pelt_clip *clip) {
              p.ratio, d->bundle->path, hint, 1 / p.ratio);
     }
     if (scaled || turned) return;
-    double offset = distance(p.a.center, p.b.center), by[3];
+    double offset = pelt_distance(p.a.middle, p.b.middle), by[3];
     for (int i = 0; i < 3; i++) {
-        by[i] = p.b.center[i] - p.a.center[i];
+        by[i] = p.b.middle[i] - p.a.middle[i];
         if (fabs(by[i]) < rounding * offset) by[i] = 0;
     }
     if (p.direct <= limit && offset > away * diagonal)
@@ -365,7 +329,7 @@ static double shape_distance(const diagnosis *d, const pose_key *a, const pose_k
     const float *p = frame_positions(d, a->clip, a->frame), *q = frame_positions(d, b->clip, b->frame);
     double worst = 0;
     for (size_t v = 0; v < d->bundle->mesh.vertex_count; v++, p += 3, q += 3) {
-        double apart = distance((double[]){p[0], p[1], p[2]}, (double[]){q[0], q[1], q[2]});
+        double apart = pelt_distance((double[]){p[0], p[1], p[2]}, (double[]){q[0], q[1], q[2]});
         if (isfinite(apart)) worst = fmax(worst, apart);
     }
     return worst;
@@ -520,8 +484,7 @@ pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, 
     for (size_t c = 0; c < clip_count; c++)
         if (!bundle || !clips || !pelt_is_own_clip(bundle, clips[c])) return (pelt_findings){1, &no_clip};
     if (!bundle) return (pelt_findings){0};
-    diagnosis d = {.bundle = bundle, .clips = clips, .clip_count = clip_count, .scratch = pelt_arena_new(0)};
-    pelt_result result = pelt_stage(d.scratch, look, &d, NULL);
-    pelt_arena_free(d.scratch);
-    return result ? (pelt_findings){1, &no_memory} : d.findings;
+    PELT_SCOPED pelt_arena *scratch = pelt_arena_new(0);
+    diagnosis d = {.bundle = bundle, .clips = clips, .clip_count = clip_count, .scratch = scratch};
+    return pelt_stage(scratch, look, &d, NULL) ? (pelt_findings){1, &no_memory} : d.findings;
 }

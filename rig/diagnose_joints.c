@@ -58,11 +58,10 @@ void pelt_diagnose_rest(diagnosis *d) {
     const pelt_mesh *mesh = &d->bundle->mesh;
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     const uint32_t *groups = joint_groups(d), *first = mesh->influences.first;
-    pelt_affine *matrices = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
+    const pelt_affine *matrices = pelt_frame_matrices(d->scratch, skeleton, NULL, 0);
     pelt_affine *back = PELT_NEW(d->scratch, skeleton->joint_count, pelt_affine);
     double *blended = PELT_NEW(d->scratch, 3 * (size_t)mesh->vertex_count, double), worst = 0;
     uint32_t where = 0;
-    pelt_joint_matrices(skeleton, skeleton->rest, NULL, matrices);
     pelt_blend_mesh(mesh, matrices, blended);
     for (uint32_t j = 0; j < skeleton->joint_count; j++) pelt_affine_invert(&matrices[j], &back[j]);
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {

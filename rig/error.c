@@ -26,6 +26,11 @@ pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *
     return PELT_ERROR_ARGUMENT;
 }
 
+pelt_result pelt_check_range(const char *option, uint32_t value, uint32_t low, uint32_t high, pelt_error *error) {
+    if (value >= low && value <= high) return PELT_OK;
+    return pelt_fail_option(error, option, "expected %u to %u, not %u", low, high, value);
+}
+
 pelt_result pelt_check_given(const char *name, const void *argument, pelt_error *error) {
     return argument ? PELT_OK : pelt_fail_option(error, name, "is NULL, and cannot be done without");
 }

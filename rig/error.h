@@ -13,6 +13,9 @@ pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, .
 pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Fails unless low <= value <= high. */
+pelt_result pelt_check_range(const char *option, uint32_t value, uint32_t low, uint32_t high, pelt_error *error);
+
 /* Fails unless an argument is there; the sentence names it. */
 pelt_result pelt_check_given(const char *name, const void *argument, pelt_error *error);
 #define PELT_MISSING(argument, error) pelt_check_given(#argument, (argument), (error))

@@ -84,31 +84,37 @@ static bool succeeded(lapack_int info) {
 
 void pelt_gemm(bool transpose_a, bool transpose_b, size_t rows, size_t columns, size_t inner, double alpha,
                const double *a, const double *b, double beta, double *c) {
+    pelt_poll();
     cblas_dgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans,
                 (int)rows, (int)columns, (int)inner, alpha, a, (int)(transpose_a ? rows : inner), b,
                 (int)(transpose_b ? inner : columns), beta, c, (int)columns);
 }
 
 void pelt_syrk(bool transpose, size_t n, size_t inner, double alpha, const double *a, double beta, double *c) {
+    pelt_poll();
     cblas_dsyrk(CblasRowMajor, CblasLower, transpose ? CblasTrans : CblasNoTrans, (int)n, (int)inner, alpha, a,
                 (int)(transpose ? n : inner), beta, c, (int)n);
 }
 
 void pelt_symm(size_t n, size_t columns, double alpha, const double *a, const double *b, double *c) {
+    pelt_poll();
     cblas_dsymm(CblasRowMajor, CblasLeft, CblasLower, (int)n, (int)columns, alpha, a, (int)n, b, (int)columns, 0, c,
                 (int)columns);
 }
 
 /* Row-major lower is column-major upper, which saves LAPACK a copy. */
 bool pelt_cholesky(size_t n, double *a) {
+    pelt_poll();
     return succeeded(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)(n ? n : 1)));
 }
 
 bool pelt_cholesky_float(size_t n, float *a) {
+    pelt_poll();
     return succeeded(LAPACKE_spotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)(n ? n : 1)));
 }
 
 static void solve_triangle(size_t n, const double *factor, CBLAS_TRANSPOSE side, size_t columns, double *b) {
+    pelt_poll();
     if (n && columns)
         cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, side, CblasNonUnit, (int)n, (int)columns, 1, factor, (int)n,
                     b, (int)columns);
@@ -124,12 +130,14 @@ void pelt_cholesky_solve(size_t n, const double *factor, size_t columns, double 
 }
 
 void pelt_cholesky_invert(size_t n, double *factor) {
+    pelt_poll();
     succeeded(LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', (lapack_int)n, factor, (lapack_int)n));
     for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++) factor[a * n + b] = factor[b * n + a];
 }
 
 bool pelt_orthonormalize(size_t rows, size_t columns, double *a) {
+    pelt_poll();
     double *reflections = malloc(columns * sizeof *reflections);
     no_memory |= !reflections;
     bool done = reflections &&
@@ -142,12 +150,14 @@ bool pelt_orthonormalize(size_t rows, size_t columns, double *a) {
 }
 
 bool pelt_eigen(size_t n, double *a, double *values) {
+    pelt_poll();
     return succeeded(LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)n, a, (lapack_int)n, values));
 }
 
 /* Column-major, so that LAPACK's columns are rows here. Computing all eigenvectors is faster than computing some,
    unless only very few of many are needed. */
 bool pelt_eigen_leading(size_t n, double *a, size_t count, double *values, double *vectors) {
+    pelt_poll();
     bool few = 6 * count < n;
     lapack_int size = (lapack_int)n, first = (lapack_int)(n - count + 1), found;
     double *all = malloc((n + 1) * sizeof *all), *columns = few ? malloc((n * count + 1) * sizeof *columns) : a;
@@ -167,6 +177,7 @@ bool pelt_eigen_leading(size_t n, double *a, size_t count, double *values, doubl
 }
 
 double pelt_condition_of(size_t n, double *a) {
+    pelt_poll();
     double *values = malloc((n + 1) * sizeof *values), least = INFINITY, most = 0;
     no_memory |= !values;
     bool done =
@@ -176,16 +187,14 @@ double pelt_condition_of(size_t n, double *a) {
     return done && least > 0 ? most / least : INFINITY;
 }
 
-bool pelt_least_squares(size_t rows, size_t columns, double *a, size_t columns_b, double *b, double cut, size_t *rank,
-                        double *s) {
-    size_t k = rows < columns ? rows : columns;
-    double *values = s ? s : malloc(k * sizeof *values);
-    lapack_int found = 0;
+bool pelt_least_squares(size_t rows, size_t columns, double *a, size_t columns_b, double *b, double cut) {
+    pelt_poll();
+    double *values = malloc((rows < columns ? rows : columns) * sizeof *values);
+    lapack_int rank = 0;
     no_memory |= !values;
     bool solved = values && succeeded(LAPACKE_dgelsd(LAPACK_ROW_MAJOR, (lapack_int)rows, (lapack_int)columns,
                                                      (lapack_int)columns_b, a, (lapack_int)columns, b,
-                                                     (lapack_int)columns_b, values, cut, &found));
-    if (rank) *rank = (size_t)found;
-    if (!s) free(values);
+                                                     (lapack_int)columns_b, values, cut, &rank));
+    free(values);
     return solved;
 }

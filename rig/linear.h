@@ -56,9 +56,7 @@ bool pelt_eigen_leading(size_t n, double *a, size_t count, double *values, doubl
 double pelt_condition_of(size_t n, double *a);
 
 /* Least squares min |a x - b| by SVD; singular values below cut times the largest are treated as 0. a is destroyed; the
-   solution replaces the first `columns` rows of b[rows][columns_b], which must have room for max(rows, columns) rows.
-   `rank` and `s` [min(rows, columns)] may be NULL. */
-bool pelt_least_squares(size_t rows, size_t columns, double *a, size_t columns_b, double *b, double cut, size_t *rank,
-                        double *s);
+   solution replaces the first `columns` rows of b[rows][columns_b], which must have room for max(rows, columns) rows. */
+bool pelt_least_squares(size_t rows, size_t columns, double *a, size_t columns_b, double *b, double cut);
 
 #endif

@@ -14,6 +14,15 @@ static inline double pelt_dot(const double a[3], const double b[3]) { return a[0
 
 static inline double pelt_length(const double a[3]) { return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]); }
 
+/* The squared length of a vector of floats. */
+static inline double pelt_square_length(const float v[3]) {
+    return (double)v[0] * v[0] + (double)v[1] * v[1] + (double)v[2] * v[2];
+}
+
+static inline double pelt_distance(const double a[3], const double b[3]) {
+    return pelt_length((double[3]){a[0] - b[0], a[1] - b[1], a[2] - b[2]});
+}
+
 static inline void pelt_cross(const double a[3], const double b[3], double out[3]) {
     out[0] = a[1] * b[2] - a[2] * b[1], out[1] = a[2] * b[0] - a[0] * b[2], out[2] = a[0] * b[1] - a[1] * b[0];
 }
@@ -54,6 +63,21 @@ static inline void pelt_quaternion_multiply(const double a[4], const double b[4]
     out[1] = a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0];
     out[2] = a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3];
     out[3] = a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2];
+}
+
+/* R - I of the rotation R of a unit quaternion, column by column. */
+static inline void pelt_rotation_numbers(const float q[4], double out[9]) {
+    double x = q[0], y = q[1], z = q[2], w = q[3];
+    out[0] = -2 * (y * y + z * z), out[1] = 2 * (x * y + w * z), out[2] = 2 * (x * z - w * y);
+    out[3] = 2 * (x * y - w * z), out[4] = -2 * (x * x + z * z), out[5] = 2 * (y * z + w * x);
+    out[6] = 2 * (x * z + w * y), out[7] = 2 * (y * z - w * x), out[8] = -2 * (x * x + y * y);
+}
+
+/* The index of the first number that is not finite; `count` if all are. */
+static inline size_t pelt_first_not_finite(const float *values, size_t count) {
+    size_t i = 0;
+    while (i < count && isfinite(values[i])) i++;
+    return i;
 }
 
 /* -- Sizes --------------------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
    whatever axes the joints have. The poses follow from these, parents first. */
 
 #include "rig/align.h"
+#include "rig/maths.h"
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -96,10 +97,6 @@ static pelt_affine reflection(const mirroring *m) {
     return r;
 }
 
-static double apart(const double a[3], const double b[3]) {
-    return sqrt(pow(a[0] - b[0], 2) + pow(a[1] - b[1], 2) + pow(a[2] - b[2], 2));
-}
-
 /* If several vertices are at the mirrored position, picks the one with the mirrored normal. Returns how many have no
    partner. */
 static uint32_t pair_vertices(mirroring *m, const pelt_neighbours *tree, uint32_t *partners, uint32_t *lonely) {
@@ -157,7 +154,7 @@ static pelt_result find_joints(mirroring *m, pelt_error *error) {
         const double *a = m->rest[j].m, *b = m->rest[m->joints[j]].m;
         double at[3];
         reflect(m, (double[3]){b[3], b[7], b[11]}, at);
-        if (apart(at, (double[3]){a[3], a[7], a[11]}) <= near_joint * m->bundle->mesh.diagonal) continue;
+        if (pelt_distance(at, (double[3]){a[3], a[7], a[11]}) <= near_joint * m->bundle->mesh.diagonal) continue;
         return pelt_fail(
             error, PELT_ERROR_DATA,
             "%s: joint \"%s\" is not at the mirror image of \"%s\", so examples cannot be mirrored; the sides of "
@@ -174,7 +171,7 @@ static pelt_result find_joints(mirroring *m, pelt_error *error) {
 static void mirror_pose(const mirroring *m, uint32_t frame, pelt_transform *out) {
     const pelt_skeleton *s = &m->bundle->skeleton;
     uint32_t n = s->joint_count;
-    pelt_arena *brief = pelt_arena_inside(m->arena);
+    PELT_SCOPED pelt_arena *brief = pelt_arena_inside(m->arena);
     pelt_affine *globals = PELT_NEW(brief, n, pelt_affine), *unused = PELT_NEW(brief, n, pelt_affine);
     pelt_affine *mirrored = PELT_NEW(brief, n, pelt_affine), across = reflection(m), inverse;
     pelt_clip_pose(m->clip, s, frame, out);
@@ -193,7 +190,6 @@ static void mirror_pose(const mirroring *m, uint32_t frame, pelt_transform *out)
         }
         pelt_affine_split(&local, &out[j]);
     }
-    pelt_arena_free(brief);
 }
 
 static void mirror_vectors(const mirroring *m, const float *from, double plane, float *to) {
@@ -212,12 +208,8 @@ static pelt_result mirror(void *user, pelt_error *error) {
     size_t joints = b->skeleton.joint_count, row = 3 * (size_t)b->mesh.vertex_count, controls = b->controls.count;
     pelt_affine *matrices = PELT_NEW(m->arena, joints, pelt_affine);
     m->rest = PELT_NEW(m->arena, joints, pelt_affine);
-    m->positions = PELT_NEW(m->arena, row, double);
+    m->positions = pelt_blend_frame(m->arena, b, NULL, 0);
     pelt_joint_matrices(&b->skeleton, b->skeleton.rest, m->rest, matrices);
-    pelt_blend_mesh(&b->mesh, matrices, m->positions);
-    for (size_t v = 0; v < b->mesh.vertex_count; v++)
-        for (size_t i = 3 * v; b->mesh.influences.first[v] == b->mesh.influences.first[v + 1] && i < 3 * v + 3; i++)
-            m->positions[i] = b->mesh.positions[i];
     pelt_result result = find_vertices(m, error);
     if (!result) result = find_joints(m, error);
     if (result) return result;
@@ -245,7 +237,8 @@ const pelt_clip *pelt_bundle_mirror(pelt_bundle *bundle, const pelt_clip *clip, 
     pelt_error unwanted;
     if (!error) error = &unwanted;
     if (PELT_MISSING(bundle, error)) return NULL;
-    mirroring m = {.bundle = bundle, .clip = clip, .axis = axis, .arena = pelt_arena_new(0)};
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
+    mirroring m = {.bundle = bundle, .clip = clip, .axis = axis, .arena = arena};
     const pelt_clip *made = NULL;
     if (!pelt_is_own_clip(bundle, clip))
         pelt_fail_option(error, "clip", "%s has no such clip to mirror", bundle->path);
@@ -253,7 +246,6 @@ const pelt_clip *pelt_bundle_mirror(pelt_bundle *bundle, const pelt_clip *clip, 
         pelt_fail(error, PELT_ERROR_ARGUMENT, "examples are mirrored along axis 0, 1 or 2, not %d", axis);
     else if (!pelt_stage(m.arena, mirror, &m, error))
         made = pelt_bundle_add_clip(bundle, &m.made, error);
-    pelt_arena_free(m.arena);
     if (made) ((pelt_clip *)made)->example_weights = clip->example_weights; /* the bundle's own */
     return made;
 }

@@ -11,6 +11,7 @@
    or baked from a finer mesh. A file normal keeps its coordinates in the local frame of the surface (its normal, and an
    edge across it) from the rest pose to any other shape, so that at rest the true normals are the file's own. */
 
+#include "rig/maths.h"
 #include "rig/rig.h"
 #include <math.h>
 #include <string.h>
@@ -29,15 +30,9 @@ static double angle_of(double y, double x) {
     return x < 0 ? pi - angle : angle;
 }
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
-static void cross(const double a[3], const double b[3], double out[3]) {
-    for (int i = 0; i < 3; i++) out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
 /* Normalises a vector; false, and zero, if it has no direction. */
 static bool normalise(double v[3]) {
-    double length = sqrt(dot(v, v));
+    double length = pelt_length(v);
     bool sound = length > 0 && isfinite(length);
     for (int i = 0; i < 3; i++) v[i] = sound ? v[i] / length : 0;
     return sound;
@@ -54,11 +49,11 @@ static void sum_corners(const float *positions, const uint32_t *leaders, const u
                     *c = positions + 3 * (size_t)corner[2];
         double u[3], v[3], w[3], n[3], weights[3];
         for (int i = 0; i < 3; i++) u[i] = (double)b[i] - a[i], v[i] = (double)c[i] - a[i], w[i] = (double)c[i] - b[i];
-        cross(u, v, n);
-        double area = sqrt(dot(n, n)); /* twice */
+        pelt_cross(u, v, n);
+        double area = pelt_length(n); /* twice */
         if (!(area > 0) || !isfinite(area)) continue;
-        weights[0] = by == BY_AREA ? area : angle_of(area, dot(u, v));
-        weights[1] = by == BY_AREA ? area : angle_of(area, -dot(u, w));
+        weights[0] = by == BY_AREA ? area : angle_of(area, pelt_dot(u, v));
+        weights[1] = by == BY_AREA ? area : angle_of(area, -pelt_dot(u, w));
         weights[2] = by == BY_AREA ? area : fmax(0, pi - weights[0] - weights[1]);
         for (int k = 0; k < 3; k++) {
             float *to = normals + 3 * (size_t)(leaders ? leaders[corner[k]] : corner[k]);
@@ -84,7 +79,7 @@ void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint
 }
 
 void pelt_unit_normal(const float normal[3], float out[3]) {
-    double length = sqrt((double)normal[0] * normal[0] + (double)normal[1] * normal[1] + (double)normal[2] * normal[2]);
+    double length = sqrt(pelt_square_length(normal));
     if (!(length > 0) || !isfinite(length)) return;
     if (fabs(length - 1) < 1e-6) length = 1; /* already unit length to float precision: keep the bits */
     for (int i = 0; i < 3; i++) out[i] = (float)(normal[i] / length);
@@ -104,7 +99,7 @@ static uint32_t *find_leaders(pelt_arena *arena, const pelt_mesh *mesh, pelt_exa
         unit(mesh->normals + 3 * (size_t)v, own);
         uint32_t found = newest[points[v]];
         for (; found; found = older[found - 1])
-            if (unit(mesh->normals + 3 * (size_t)(found - 1), other) && dot(own, other) > cosine) break;
+            if (unit(mesh->normals + 3 * (size_t)(found - 1), other) && pelt_dot(own, other) > cosine) break;
         if (!found) older[v] = newest[points[v]], newest[points[v]] = found = v + 1;
         leaders[v] = found - 1;
     }
@@ -114,7 +109,7 @@ static uint32_t *find_leaders(pelt_arena *arena, const pelt_mesh *mesh, pelt_exa
 bool pelt_smooth_normals(pelt_mesh *mesh) {
     static const double crease = 0.7; /* 45 degrees: anything sharper is an edge, especially the back of a sheet */
     size_t n = mesh->vertex_count;
-    pelt_arena *arena = pelt_arena_new(0);
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     pelt_mesh_normals(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count, mesh->normals);
     float *sums = PELT_NEW(arena, 3 * n, float);
     uint32_t *leaders = find_leaders(arena, mesh, (pelt_examples){0}, crease);
@@ -125,7 +120,6 @@ bool pelt_smooth_normals(pelt_mesh *mesh) {
         if (unit(sums + 3 * (size_t)leaders[v], sum))
             for (size_t i = 0; i < 3; i++) mesh->normals[3 * v + i] = (float)sum[i];
     }
-    pelt_arena_free(arena);
     return done;
 }
 
@@ -147,10 +141,10 @@ static bool frame_of(const pelt_smoothing *s, uint32_t leader, const float *posi
                      double across[3], double beside[3]) {
     const float *from = positions + 3 * (size_t)leader, *to = positions + 3 * (size_t)s->across[leader];
     for (int i = 0; i < 3; i++) across[i] = (double)to[i] - from[i];
-    double along = dot(across, normal);
+    double along = pelt_dot(across, normal);
     for (int i = 0; i < 3; i++) across[i] -= along * normal[i];
     bool sound = normalise(across);
-    cross(normal, across, beside);
+    pelt_cross(normal, across, beside);
     return sound;
 }
 
@@ -167,7 +161,7 @@ static void choose_edges(pelt_arena *arena, pelt_smoothing *s, const float *surf
             edge[i] =
                 (double)mesh->positions[3 * (size_t)to + (size_t)i] - mesh->positions[3 * (size_t)leader + (size_t)i];
         if (!unit(surface + 3 * (size_t)leader, n)) continue;
-        double along = dot(edge, n), reach = dot(edge, edge) - along * along;
+        double along = pelt_dot(edge, n), reach = pelt_dot(edge, edge) - along * along;
         if (reach > farthest[leader]) farthest[leader] = reach, s->across[leader] = to;
     }
 }
@@ -182,7 +176,8 @@ static void bend_normals(pelt_smoothing *s, const float *surface) {
         for (int i = 0; i < 3; i++) apart += (file[i] - n[i]) * (file[i] - n[i]);
         bend[2] = 1;
         if (apart > 1e-12 && frame_of(s, v, mesh->positions, n, across, beside))
-            bend[0] = (float)dot(file, across), bend[1] = (float)dot(file, beside), bend[2] = (float)dot(file, n);
+            bend[0] = (float)pelt_dot(file, across), bend[1] = (float)pelt_dot(file, beside),
+            bend[2] = (float)pelt_dot(file, n);
     }
 }
 

@@ -26,7 +26,7 @@ static void tell(pelt_watch *watch, size_t finished, size_t count) {
     const double step = 0.002; /* finer than any bar shows */
     if (fraction < watch->told + step) return;
     watch->told = fraction;
-    pelt_should_stop(watch->progress, watch->task, fraction); /* the next task asks whether to stop */
+    pelt_watch_ask(watch);
 }
 
 bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_body body, void *user) {
@@ -39,6 +39,7 @@ bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_
 #pragma omp parallel num_threads(team) if (team > 1) reduction(&& : done)
     {
         pelt_arena *scratch = pelt_arena_new(0);
+        bool entered = watch && pelt_watch_loop(watch, !omp_get_thread_num());
 #pragma omp for schedule(dynamic, 1)
         for (size_t i = 0; i < count; i++) {
             done = pelt_arena_call(scratch, body, user, i) && done;
@@ -48,6 +49,7 @@ bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_
             now = ++finished;
             if (!omp_get_thread_num()) tell(watch, now, count);
         }
+        if (entered) pelt_watch_loop(NULL, false);
         pelt_arena_free(scratch);
     }
 #else

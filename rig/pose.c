@@ -4,6 +4,7 @@
 
 #include "rig/maths.h"
 #include "rig/rig.h"
+#include "rig/sort.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,11 +92,6 @@ float pelt_track_value(const pelt_channel *track, double time) {
     return (float)value;
 }
 
-static int compare_floats(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
     size_t total = 0;
     bool shared = true; /* the usual case: all channels share one array of keys */
@@ -118,7 +114,7 @@ pelt_result pelt_clip_merge_times(pelt_arena *arena, pelt_clip *clip) {
         memcpy(times + filled, clip->channels[c].times, clip->channels[c].key_count * sizeof(float));
         filled += clip->channels[c].key_count;
     }
-    qsort(times, total, sizeof *times, compare_floats);
+    qsort(times, total, sizeof *times, pelt_rising_floats);
     /* Times that differ by rounding are one frame, at the last of them: by then every channel has reached its key,
        which matters for stepped ones. */
     size_t kept = 0;
@@ -190,13 +186,46 @@ void pelt_joint_matrices(const pelt_skeleton *skeleton, const pelt_transform *lo
     }
 }
 
+const pelt_affine *pelt_frame_matrices(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_clip *clip,
+                                       uint32_t frame) {
+    pelt_transform *locals = PELT_NEW(arena, skeleton->joint_count, pelt_transform);
+    pelt_affine *matrices = PELT_NEW(arena, skeleton->joint_count, pelt_affine);
+    if (!locals || !matrices) return NULL;
+    pelt_clip_pose(clip, skeleton, frame, locals);
+    pelt_joint_matrices(skeleton, locals, NULL, matrices);
+    return matrices;
+}
+
+pelt_affine pelt_blend_matrix(const pelt_influences *in, size_t vertex, const pelt_affine *matrices) {
+    pelt_affine blend = {{0}};
+    for (uint32_t i = in->first[vertex]; i < in->first[vertex + 1]; i++)
+        for (int k = 0; k < 12; k++) blend.m[k] += in->weights[i] * matrices[in->joints[i]].m[k];
+    return blend;
+}
+
 void pelt_blend_mesh(const pelt_mesh *mesh, const pelt_affine *joint_matrices, double *out) {
-    const pelt_influences *in = &mesh->influences;
-    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-        pelt_affine blend = {{0}};
-        for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
-            for (int k = 0; k < 12; k++) blend.m[k] += in->weights[i] * joint_matrices[in->joints[i]].m[k];
-        const float *p = mesh->positions + 3 * (size_t)v;
-        pelt_affine_point(&blend, (double[3]){p[0], p[1], p[2]}, out + 3 * (size_t)v);
+    for (size_t v = 0; v < mesh->vertex_count; v++) {
+        pelt_affine blend = pelt_blend_matrix(&mesh->influences, v, joint_matrices);
+        const float *p = mesh->positions + 3 * v;
+        pelt_affine_point(&blend, (double[3]){p[0], p[1], p[2]}, out + 3 * v);
     }
+}
+
+double *pelt_blend_frame(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    const pelt_affine *matrices = pelt_frame_matrices(arena, &bundle->skeleton, clip, frame);
+    double *out = PELT_NEW(arena, 3 * (size_t)mesh->vertex_count, double);
+    if (!out) return NULL;
+    pelt_blend_mesh(mesh, matrices, out);
+    for (size_t v = 0; v < mesh->vertex_count; v++)
+        for (size_t i = 3 * v; mesh->influences.first[v] == mesh->influences.first[v + 1] && i < 3 * v + 3; i++)
+            out[i] = mesh->positions[i];
+    return out;
+}
+
+uint32_t pelt_joint_named(const pelt_skeleton *skeleton, const char *name, uint32_t likely) {
+    if (likely < skeleton->joint_count && !strcmp(skeleton->names[likely], name)) return likely;
+    uint32_t joint = 0;
+    while (joint < skeleton->joint_count && strcmp(skeleton->names[joint], name)) joint++;
+    return joint;
 }

@@ -7,6 +7,7 @@
 #include "rig/error.h"
 #include <pelt/fit.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* -- Memory ------------------------------------------------------------------------------------------------------ */
@@ -34,6 +35,10 @@ bool pelt_arena_failed(const pelt_arena *arena);
 void pelt_arena_fail(pelt_arena *arena);
 
 #define PELT_NEW(arena, count, type) ((type *)pelt_alloc((arena), (count), sizeof(type)))
+
+/* Before the declaration of an arena: frees it where its block is left. */
+#define PELT_SCOPED __attribute__((cleanup(pelt_arena_leave)))
+static inline void pelt_arena_leave(pelt_arena **arena) { pelt_arena_free(*arena); }
 
 /* Runs a stage of offline work that takes its memory from the arena, from arenas inside it and from the scratch of
    parallel loops, and from nowhere else. When memory runs out, the stage is abandoned on the spot and PELT_ERROR_MEMORY
@@ -73,6 +78,9 @@ bool pelt_parallel(pelt_arena *arena, uint32_t threads, size_t count, pelt_loop_
 /* Reports how far the work has got; true if it should stop. */
 bool pelt_should_stop(const pelt_progress *progress, const char *task, double fraction);
 
+/* The error of work that stopped. */
+pelt_result pelt_stopped(pelt_error *error);
+
 /* Progress of a stage: parallel loops on its arena, and on arenas inside it, report how far they have got, so that the
    maths need not. */
 typedef struct pelt_watch {
@@ -80,6 +88,8 @@ typedef struct pelt_watch {
     const char *task;         /* NULL: nothing is reported */
     double low, high, told;   /* its share of the whole; the most reported so far */
     uint32_t loops, finished; /* loops expected, roughly, and done */
+    double asked;             /* when the progress was last asked */
+    atomic_bool stopped;      /* it said so: the stage ends as soon as one of its threads notices */
 } pelt_watch;
 
 /* The watch must outlive the arena's loops. */
@@ -88,6 +98,10 @@ void pelt_arena_watch(pelt_arena *arena, pelt_watch *watch);
 /* Names what an arena's loops do from now on, if it is watched: a task that takes the work from `low` to `high` in
    about this many loops. True if it should stop. */
 bool pelt_next_task(pelt_arena *arena, const char *task, double low, double high, uint32_t loops);
+
+/* Ends a watched stage on the spot if it should stop, as an allocation that fails would. Loops and linear algebra call it;
+   so should whatever else takes a tenth of a second. */
+void pelt_poll(void);
 
 /* -- Affine maps, row-major 3x4, in double ------------------------------------------------------------------------ */
 
@@ -112,8 +126,21 @@ double pelt_affine_split(const pelt_affine *a, pelt_transform *transform);
 void pelt_joint_matrices(const pelt_skeleton *skeleton, const pelt_transform *locals, pelt_affine *globals,
                          pelt_affine *matrices);
 
+/* The matrices of a frame of a clip; NULL if the arena fails, as below. */
+const pelt_affine *pelt_frame_matrices(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_clip *clip,
+                                       uint32_t frame);
+
+/* The weighted sum of matrices that moves a vertex. */
+pelt_affine pelt_blend_matrix(const pelt_influences *influences, size_t vertex, const pelt_affine *matrices);
+
 /* Linear blend in double with the mesh's weights: the baseline of rel_err. out[vertex_count][3]. */
 void pelt_blend_mesh(const pelt_mesh *mesh, const pelt_affine *joint_matrices, double *out);
+
+/* The blend of a frame (clip NULL: the rest pose), where vertices without weights stay in place: [vertex_count][3]. */
+double *pelt_blend_frame(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame);
+
+/* The joint with this name: number `likely` if that has it, else the first; the number of joints if there is none. */
+uint32_t pelt_joint_named(const pelt_skeleton *skeleton, const char *name, uint32_t likely);
 
 /* Rotations of one pose relative to rest: [joint][4], unit, w >= 0. */
 void pelt_pose_rotations(const pelt_skeleton *skeleton, const pelt_transform *locals, float *rotations);

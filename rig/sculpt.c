@@ -8,10 +8,8 @@
 static void pose_vertex(const pelt_mesh *mesh, const pelt_affine *joint_matrices, size_t v, const float *at,
                         double out[3]) {
     const pelt_influences *in = &mesh->influences;
-    pelt_affine blend = {{0}};
-    if (in->first[v] == in->first[v + 1]) blend = pelt_identity;
-    for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
-        for (int k = 0; k < 12; k++) blend.m[k] += in->weights[i] * joint_matrices[in->joints[i]].m[k];
+    bool weighted = in->first[v] < in->first[v + 1];
+    pelt_affine blend = weighted ? pelt_blend_matrix(in, v, joint_matrices) : pelt_identity;
     pelt_affine_point(&blend, (double[3]){at[0], at[1], at[2]}, out);
 }
 

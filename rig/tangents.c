@@ -14,6 +14,7 @@
    Triangles without area in the texture have no T; they join the first group that reaches them. The handedness w = -s
    makes w (n x t) point up in the image: glTF's v points down. */
 
+#include "rig/maths.h"
 #include "rig/rig.h"
 #include <float.h>
 #include <math.h>
@@ -49,17 +50,15 @@ typedef struct making {
     uint32_t group_count;
 } making;
 
-static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
 /* Normalises a vector; zero stays zero. */
 static void make_unit(double v[3]) {
-    double length = sqrt(dot(v, v));
+    double length = pelt_length(v);
     for (int i = 0; i < 3; i++) v[i] = length > DBL_MIN ? v[i] / length : 0;
 }
 
 /* v projected onto the plane of a normal, normalised. */
 static void flatten(const float normal[3], double v[3]) {
-    double n[3] = {normal[0], normal[1], normal[2]}, depth = dot(n, v);
+    double n[3] = {normal[0], normal[1], normal[2]}, depth = pelt_dot(n, v);
     for (int i = 0; i < 3; i++) v[i] -= depth * n[i];
     make_unit(v);
 }
@@ -121,7 +120,7 @@ static triangle_frame frame_of(const pelt_mesh *mesh, const uint32_t *corners) {
     f.sign = area > 0 ? 1 : -1;
     for (int i = 0; i < 3; i++) f.along[i] = f.sign * (v2 * d1[i] - v1 * d2[i]);
     make_unit(f.along);
-    f.flat = dot(f.along, f.along) == 0;
+    f.flat = pelt_dot(f.along, f.along) == 0;
     if (f.flat) f.sign = 0;
     return f;
 }
@@ -171,7 +170,7 @@ static void add_corner(const making *m, uint32_t corner, group *g) {
     double along[3] = {f->along[0], f->along[1], f->along[2]}, a[3], b[3];
     difference(p + 3 * (size_t)v, p + 3 * (size_t)before, a), difference(p + 3 * (size_t)v, p + 3 * (size_t)after, b);
     flatten(normal, along), flatten(normal, a), flatten(normal, b);
-    double angle = acos(fmax(fmin(dot(a, b), 1), -1));
+    double angle = acos(fmax(fmin(pelt_dot(a, b), 1), -1));
     for (int i = 0; i < 3; i++) g->sum[i] += angle * along[i];
     g->angle += angle;
 }
@@ -227,7 +226,7 @@ static uint32_t better(const making *m, uint32_t a, uint32_t b) {
 }
 
 static bool differ(const group *a, const group *b) {
-    return a->sign != b->sign || dot(a->sum, b->sum) < cos(acos(-1) / 180);
+    return a->sign != b->sign || pelt_dot(a->sum, b->sum) < cos(acos(-1) / 180);
 }
 
 /* Any unit vector perpendicular to the normal. */
@@ -256,7 +255,7 @@ static uint32_t give_tangents(pelt_arena *arena, const making *m, float *tangent
         float *t = tangents + 4 * (size_t)v;
         double direction[3] = {0};
         if (g != NONE) memcpy(direction, m->groups[g].sum, sizeof direction);
-        if (dot(direction, direction) == 0) across_normal(m->mesh->normals + 3 * (size_t)v, direction);
+        if (pelt_dot(direction, direction) == 0) across_normal(m->mesh->normals + 3 * (size_t)v, direction);
         for (int i = 0; i < 3; i++) t[i] = (float)direction[i];
         t[3] = g != NONE && m->groups[g].sign > 0 ? -1 : 1;
         torn_count += torn[v];
@@ -285,7 +284,7 @@ void pelt_unit_tangent(const float normal[3], const float tangent[4], float out[
     double t[3] = {tangent[0], tangent[1], tangent[2]};
     float w = tangent[3] < 0 ? -1 : 1;
     flatten(normal, t);
-    if (!isfinite(dot(t, t)) || dot(t, t) == 0) across_normal(normal, t);
+    if (!isfinite(pelt_dot(t, t)) || pelt_dot(t, t) == 0) across_normal(normal, t);
     bool rounding = true; /* alone: keep the bits */
     for (int i = 0; i < 3; i++) rounding &= fabs(t[i] - tangent[i]) < 1e-6;
     for (int i = 0; i < 3; i++) out[i] = rounding ? tangent[i] : (float)t[i];

@@ -1,6 +1,7 @@
 /* text.c: text from untrusted files. */
 
 #include "rig/text.h"
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,4 +55,67 @@ size_t pelt_visible_text(const char *text, const char *kept, char *out, size_t s
         }
     }
     return length;
+}
+
+/* -- Paths --------------------------------------------------------------------------------------------------------- */
+
+const char *pelt_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int pelt_stem_length(const char *path) {
+    const char *name = pelt_base_name(path), *dot = strrchr(name, '.');
+    return (int)(dot && dot > name ? dot - path : (ptrdiff_t)strlen(path));
+}
+
+/* -- Numbers ------------------------------------------------------------------------------------------------------- */
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static double times_power_of_ten(double value, int64_t exponent) {
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (value == 0) return value;
+    for (; exponent > 22 && value < INFINITY; exponent -= 22) value *= powers[22];
+    for (; exponent < -22 && value > 0; exponent += 22) value /= powers[22];
+    if (exponent > 22 || exponent < -22) return value; /* infinity or zero by now */
+    return exponent < 0 ? value / powers[-exponent] : value * powers[exponent];
+}
+
+static const char *read_exponent(const char *at, int64_t *exponent) {
+    const char *c = at + 1;
+    bool negative = *c == '-';
+    if (*c == '-' || *c == '+') c++;
+    if (!is_digit(*c)) return at;
+    int value = 0;
+    for (; is_digit(*c); c++)
+        if (value < 100000) value = 10 * value + (*c - '0');
+    *exponent += negative ? -value : value;
+    return c;
+}
+
+const char *pelt_read_decimal(const char *c, double *value) {
+    uint64_t digits = 0;
+    int64_t exponent = 0;
+    int count = 0;
+    bool point = false, any = false;
+    for (; is_digit(*c) || (*c == '.' && !point); c++) {
+        if (*c == '.') {
+            point = true;
+            continue;
+        }
+        any = true;
+        if (count < 19) {
+            digits = 10 * digits + (uint64_t)(*c - '0');
+            count += digits != 0;
+            exponent -= point;
+        } else {
+            exponent += !point;
+        }
+    }
+    if (!any) return NULL;
+    if (*c == 'e' || *c == 'E') c = read_exponent(c, &exponent);
+    *value = times_power_of_ten((double)digits, exponent);
+    return c;
 }

@@ -6,6 +6,7 @@
 #ifndef PELT_SAMPLES_BUILD_H
 #define PELT_SAMPLES_BUILD_H
 
+#include "rig/maths.h"
 #include "rig/rig.h"
 
 #define DEGREE (3.14159265358979323846 / 180)
@@ -96,7 +97,6 @@ bool sample_split(pelt_arena *arena, const char *variant, pelt_mesh *mesh);
 double sample_segment_distance(const double a[3], const double b[3], const double point[3], double *t);
 
 void sample_axis_rotation(const double axis[3], double angle, double out[4]);
-void sample_rotation_product(const double a[4], const double b[4], double out[4]);
 
 /* Rotation that first twists about x, then swings by the rotation vector (0, swing_y, swing_z). Radians. */
 void sample_swing_twist(double swing_y, double swing_z, double twist, double out[4]);

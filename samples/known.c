@@ -80,12 +80,12 @@ static pelt_result bind_at_rest(known *k, pelt_error *error) {
             for (int c = 0; c < 3; c++) tips[i][c] -= at[c];
         }
         for (int i = 0; i < 3; i++) {
-            const double *a = tips[(i + 1) % 3], *b = tips[(i + 2) % 3];
-            for (int c = 0; c < 3; c++)
-                ends[c] += n[i] * (a[(c + 1) % 3] * b[(c + 2) % 3] - a[(c + 2) % 3] * b[(c + 1) % 3]);
+            double across[3];
+            pelt_cross(tips[(i + 1) % 3], tips[(i + 2) % 3], across);
+            for (int c = 0; c < 3; c++) ends[c] += n[i] * across[c];
         }
         for (int c = 0; c < 3; c++) p[c] = (float)at[c];
-        double length = sqrt(ends[0] * ends[0] + ends[1] * ends[1] + ends[2] * ends[2]);
+        double length = pelt_length(ends);
         for (int c = 0; c < 3 && length > 0; c++) n[c] = (float)(ends[c] / length);
     }
     for (uint32_t j = 0; j < s->joint_count; j++) {
@@ -119,7 +119,7 @@ static void find_bone(const pelt_skeleton *s, const pelt_affine *globals, uint32
     for (int i = 0; i < 3 && b->length > 0; i++) b->axis[i] /= b->length;
     for (int k = 0; k < 3; k++) /* onto the columns of the joint's rotation, which may be scaled */
         for (int i = 0; i < 3; i++) b->inner[k] += globals[j].m[4 * i + k] * b->axis[i];
-    double inner = sqrt(b->inner[0] * b->inner[0] + b->inner[1] * b->inner[1] + b->inner[2] * b->inner[2]);
+    double inner = pelt_length(b->inner);
     for (int i = 0; i < 3 && inner > 0; i++) b->inner[i] /= inner;
     if (!(inner > 0)) b->length = 0;
 }
@@ -153,8 +153,7 @@ static void across_bone(const double axis[4], double out[2][3]) {
     double length = 0;
     for (int i = 0; i < 3; i++) out[0][i] = (i == least) - axis[least] * axis[i], length += out[0][i] * out[0][i];
     for (int i = 0; i < 3; i++) out[0][i] /= sqrt(length);
-    for (int i = 0; i < 3; i++)
-        out[1][i] = axis[(i + 1) % 3] * out[0][(i + 2) % 3] - axis[(i + 2) % 3] * out[0][(i + 1) % 3];
+    pelt_cross(axis, out[0], out[1]);
 }
 
 /* Rotates a joint from rest: first about its bone, then across it. Angles are fractions of the range, -1 to 1. */
@@ -166,9 +165,9 @@ static void turn_joint(const known *k, pelt_transform *pose, uint32_t joint, con
         axis[i] = size > 0 ? (parts[0] * across[0][i] + parts[1] * across[1][i]) / size : across[0][i];
     sample_axis_rotation(axis, SWING * size, swing);
     sample_axis_rotation(b->inner, TWIST * parts[2], twist);
-    sample_rotation_product(swing, twist, both);
+    pelt_quaternion_multiply(swing, twist, both);
     for (int i = 0; i < 4; i++) rest[i] = k->bundle->skeleton.rest[joint].rotation[i];
-    sample_rotation_product(rest, both, out);
+    pelt_quaternion_multiply(rest, both, out);
     for (int i = 0; i < 4; i++) pose[joint].rotation[i] = (float)out[i];
 }
 
@@ -205,8 +204,8 @@ static void take_apart(const known *k, uint32_t joint, const pelt_transform *pos
         undone[i] = k->bundle->skeleton.rest[joint].rotation[i] * (i < 3 ? -1 : 1);
         turned[i] = pose[joint].rotation[i];
     }
-    sample_rotation_product(undone, turned, both);
-    double along = both[0] * b->inner[0] + both[1] * b->inner[1] + both[2] * b->inner[2];
+    pelt_quaternion_multiply(undone, turned, both);
+    double along = pelt_dot(both, b->inner);
     if (both[3] < 0) along = -along;
     *twist = 2 * atan2(along, fabs(both[3]));
     *swing = 2 * acos(fmin(1, hypot(along, both[3])));
@@ -220,15 +219,14 @@ static void deform(const known *k, uint32_t v, const double *twists, const doubl
         uint32_t j = in->joints[entry];
         const bone *b = &k->bones[j];
         if (!b->moves || !(b->length > 0)) continue;
-        double along = 0, r[3], w = in->weights[entry];
+        double along = 0, r[3], side[3], w = in->weights[entry];
         for (int i = 0; i < 3; i++) along += (point[i] - b->head[i]) * b->axis[i];
         double s = fmin(1, fmax(0, along / b->length)), bump = 16 * s * s * (1 - s) * (1 - s);
         double grown = 1 + BULGE * w * bump * pow(sin(swings[j] / 2), 2), angle = -w * (1 - s) * twists[j];
         for (int i = 0; i < 3; i++) r[i] = grown * (point[i] - b->head[i] - along * b->axis[i]);
-        for (int i = 0; i < 3; i++) {
-            double side = b->axis[(i + 1) % 3] * r[(i + 2) % 3] - b->axis[(i + 2) % 3] * r[(i + 1) % 3];
-            point[i] = b->head[i] + along * b->axis[i] + cos(angle) * r[i] + sin(angle) * side;
-        }
+        pelt_cross(b->axis, r, side);
+        for (int i = 0; i < 3; i++)
+            point[i] = b->head[i] + along * b->axis[i] + cos(angle) * r[i] + sin(angle) * side[i];
     }
 }
 

@@ -129,7 +129,7 @@ static float *pose_frames(pelt_arena *arena, const sample_recipe *recipe, const 
         for (uint32_t j = 0; j < n; j++) {
             double rest[4], turned[4];
             for (int i = 0; i < 4; i++) rest[i] = skeleton->rest[j].rotation[i];
-            sample_rotation_product(rest, rotations[j], turned);
+            pelt_quaternion_multiply(rest, rotations[j], turned);
             for (int i = 0; i < 4; i++) out[4 * ((size_t)f * n + j) + (size_t)i] = (float)turned[i];
         }
     }

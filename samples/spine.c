@@ -17,19 +17,12 @@ void sample_axis_rotation(const double axis[3], double angle, double out[4]) {
     out[3] = cos(angle / 2);
 }
 
-void sample_rotation_product(const double a[4], const double b[4], double out[4]) {
-    double q[4] = {
-        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] + a[1] * b[3] + a[2] * b[0] - a[0] * b[2],
-        a[3] * b[2] + a[2] * b[3] + a[0] * b[1] - a[1] * b[0], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
-    memcpy(out, q, sizeof q);
-}
-
 void sample_swing_twist(double swing_y, double swing_z, double twist, double out[4]) {
     double angle = hypot(swing_y, swing_z), swing[4], turn[4];
     double axis[3] = {0, angle > 0 ? swing_y / angle : 0, angle > 0 ? swing_z / angle : 1};
     sample_axis_rotation(axis, angle, swing);
     sample_axis_rotation((double[3]){1, 0, 0}, twist, turn);
-    sample_rotation_product(swing, turn, out);
+    pelt_quaternion_multiply(swing, turn, out);
 }
 
 double sample_segment_distance(const double a[3], const double b[3], const double point[3], double *t) {
@@ -54,14 +47,14 @@ double sample_bump(double from, double to, double x) {
 }
 
 spine_bend spine_bend_of(const float rotation[4], double place, double reach) {
-    double q[4], turn[4] = {0, 0, 0, 1};
+    double q[4], swing[4], turn[4] = {0, 0, 0, 1};
     for (int i = 0; i < 4; i++) q[i] = rotation[3] < 0 ? -rotation[i] : rotation[i]; /* q and -q are one rotation */
     double norm = hypot(q[0], q[3]);
     if (norm > 0) turn[0] = -q[0] / norm, turn[3] = q[3] / norm;
-    sample_rotation_product(q, turn, q);
-    double sine = hypot(q[1], q[2]);
-    spine_bend bend = {place, reach, 2 * atan2(sine, q[3]), -2 * atan2(turn[0], turn[3]), {0, 1, 0}};
-    if (sine > 0) bend.inward[1] = q[2] / sine, bend.inward[2] = -q[1] / sine; /* axis x (1, 0, 0) */
+    pelt_quaternion_multiply(q, turn, swing);
+    double sine = hypot(swing[1], swing[2]);
+    spine_bend bend = {place, reach, 2 * atan2(sine, swing[3]), -2 * atan2(turn[0], turn[3]), {0, 1, 0}};
+    if (sine > 0) bend.inward[1] = swing[2] / sine, bend.inward[2] = -swing[1] / sine; /* axis x (1, 0, 0) */
     return bend;
 }
 

@@ -4,6 +4,7 @@
 #ifndef PELT_TEST_ALLOCATIONS_H
 #define PELT_TEST_ALLOCATIONS_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,6 +32,7 @@ static bool runs_out(void) {
     if (left != 0) return false;
     if (allocations_fail_once && !atomic_compare_exchange_strong(&allocations_left, &left, -1)) return false;
     allocations_failed = true;
+    errno = ENOMEM;
     return true;
 }
 

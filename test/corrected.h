@@ -166,7 +166,7 @@ static inline corrected_parts corrected_parts_of(pelt_bundle *bundle, const pelt
     pelt_error error = {0};
     pelt_poses_of(p.f.arena, bundle, p.f.examples, &(pelt_fit_options){0}, &p.poses);
     assert_int_equal(pelt_displacements_of(&p.f, &p.u, &error), PELT_OK);
-    pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, &p.supports);
+    pelt_supports_of(p.f.arena, &p.f.model, &p.poses, &p.u, 1, &p.supports);
     return p;
 }
 

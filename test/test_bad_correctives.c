@@ -107,7 +107,7 @@ static void check(subject s, const char *options, const outcome outcomes[METHODS
     }
 }
 
-#define NO_SWEEP REFUSED("no example moves one joint alone")
+#define NO_SWEEP REFUSED("no example shows what one joint alone does")
 #define NO_TURN REFUSED("no joint turns")
 
 /* -- Poses --------------------------------------------------------------------------------------------------------- */
@@ -155,9 +155,9 @@ static void poses_all_alike(void **state) {
     for (int e = 0; e < 8; e++) angles[e][1] = 40;
     check(subject_new(JOINTS, VERTICES, 8, angles[0]), "",
           (outcome[]){FITTED(2e-5), FITTED(2e-5), FITTED(2e-5), FITTED(1e-3)});
-    for (int e = 0; e < 8; e++) angles[e][2] = -50;
+    for (int e = 0; e < 8; e++) angles[e][2] = -50; /* two joints that never part are one mover */
     check(subject_new(JOINTS, VERTICES, 8, angles[0]), "",
-          (outcome[]){FITTED(2e-5), FITTED(2e-5), NO_SWEEP, FITTED(1e-3)});
+          (outcome[]){FITTED(2e-5), FITTED(2e-5), FITTED(2e-5), FITTED(1e-3)});
 }
 
 static void examples_without_the_rest_pose(void **state) {

@@ -2,6 +2,7 @@
 
 #include "test/test.h"
 #include "io/io.h"
+#include "rig/clock.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -150,6 +151,32 @@ static void a_file_larger_than_memory_is_refused_with_a_sentence(void **state) {
 }
 
 /* -- Writing ----------------------------------------------------------------------------------------------------- */
+
+/* 5 GB that take no room on the disk: only their beginning is read. */
+static void a_huge_file_is_refused_by_its_beginning(void **state) {
+    static const char skin[24] = "PELTSKIN\1\0\0\0\0\0\0\0\0\0\0\1", gltf[12] = "glTF\2\0\0\0\0\0\1";
+    static const struct {
+        const char *name, *begin, *says;
+        size_t size;
+    } cases[] = {{"a.pelt", "", "does not begin", 0},       {"a.glb", "", "does not begin", 0},
+                 {"a.keys", "", "does not begin", 0},       {"a.csv", "", "is not a text", 0},
+                 {"b.csv", "time,a\n", "is not a text", 7}, {"b.pelt", skin, "says that it has", 24},
+                 {"b.glb", gltf, "says that it has", 12}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        PELT_SCOPED pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
+        pelt_error error;
+        pelt_file file;
+        const char *path = path_of(cases[i].name);
+        write_plainly(path, cases[i].begin, cases[i].size);
+        assert_int_equal(truncate(path, (off_t)5 << 30), 0);
+        double start = pelt_wall_seconds();
+        assert_int_equal(pelt_file_read(arena, path, &file, &error), PELT_ERROR_FORMAT);
+        assert_true(pelt_wall_seconds() - start < 1);
+        if (!strstr(error.text, cases[i].says)) fail_msg("%s", error.text);
+        unlink(path);
+    }
+}
 
 static void a_file_appears_only_at_commit(void **state) {
     (void)state;
@@ -370,6 +397,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_a_file_is_refused_with_a_sentence),
         cmocka_unit_test(a_file_larger_than_the_first_limit_is_read_and_the_limit_is_64_times_its_size),
         cmocka_unit_test(a_file_larger_than_memory_is_refused_with_a_sentence),
+        cmocka_unit_test(a_huge_file_is_refused_by_its_beginning),
         cmocka_unit_test(a_file_appears_only_at_commit),
         cmocka_unit_test(pieces_of_all_sizes_arrive_in_order),
         cmocka_unit_test(a_dropped_file_leaves_the_old_one_as_it_was),

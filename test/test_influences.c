@@ -107,7 +107,7 @@ static double reference(double (*a)[COLUMNS], const uint32_t *set, uint32_t coun
         b[r] = -a[r][set[0]];
     }
     for (uint32_t i = 0; i < n; i++) m[(ROWS + i) * n + i] = sqrt(ridge);
-    if (n) assert_true(pelt_least_squares(ROWS + COLUMNS, n, m, 1, b, cut, NULL, NULL));
+    if (n) assert_true(pelt_least_squares(ROWS + COLUMNS, n, m, 1, b, cut));
     weights[0] = 1;
     for (uint32_t i = 0; i < n; i++) weights[i + 1] = b[i], weights[0] -= b[i];
     for (uint32_t r = 0; r < ROWS; r++) {

@@ -595,7 +595,7 @@ static double weights_by_lapack(const limb *l, uint32_t v, const double rest[3],
         b[r] = -columns[0][r];
     }
     for (uint32_t k = 0; k < unknowns; k++) a[(6 * FRAMES + k) * unknowns + k] = sqrt(ridge * FRAMES);
-    if (unknowns) assert_true(pelt_least_squares(ROWS, unknowns, a, 1, b, 1e-12, NULL, NULL));
+    if (unknowns) assert_true(pelt_least_squares(ROWS, unknowns, a, 1, b, 1e-12));
     weights[0] = 1;
     for (uint32_t k = 0; k < unknowns; k++) weights[k + 1] = b[k], weights[0] -= b[k];
     double sum = 0;
@@ -651,7 +651,7 @@ static void rest_by_lapack(const limb *l, uint32_t v, const uint32_t *joints, co
             b[r] -= weights[k] * row[3];
         }
     }
-    assert_true(pelt_least_squares(3 * FRAMES, 3, a, 1, b, 1e-12, NULL, NULL));
+    assert_true(pelt_least_squares(3 * FRAMES, 3, a, 1, b, 1e-12));
     memcpy(rest, b, 3 * sizeof *rest);
 }
 

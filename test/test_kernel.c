@@ -268,8 +268,8 @@ static void a_fold_is_missed_as_by_a_fit_to_all_others(void **state) {
             for (int i = 0; i < OTHERS; i++) miss -= matrix[fold[f] * N + others[i]] * right[i * COLUMNS + c];
             wanted += miss * miss;
         }
-    assert_near(pelt_ridge_fold_error(arena, N, inverse, COLUMNS, product, FOLD, fold), wanted, 1e-9);
-    assert_near(pelt_ridge_fold_error(arena, N, inverse, COLUMNS, product, 0, fold), 0, 0);
+    assert_near(pelt_ridge_fold_error(arena, N, inverse, COLUMNS, product, FOLD, fold, NULL), wanted, 1e-9);
+    assert_near(pelt_ridge_fold_error(arena, N, inverse, COLUMNS, product, 0, fold, NULL), 0, 0);
     pelt_arena_free(arena);
 }
 
@@ -278,8 +278,8 @@ static void a_fold_that_cannot_be_solved_is_infinitely_wrong(void **state) {
     (void)state;
     double inverse[9] = {1, 2, 0, 2, 1, 0, 0, 0, 1}, product[3] = {1, 1, 1}; /* eigenvalues 3, -1, 1 */
     pelt_arena *arena = pelt_arena_new(0);
-    assert_true(isinf(pelt_ridge_fold_error(arena, 3, inverse, 1, product, 2, (uint32_t[]){0, 1})));
-    assert_near(pelt_ridge_fold_error(arena, 3, inverse, 1, product, 2, (uint32_t[]){0, 2}), 2, 1e-12);
+    assert_true(isinf(pelt_ridge_fold_error(arena, 3, inverse, 1, product, 2, (uint32_t[]){0, 1}, NULL)));
+    assert_near(pelt_ridge_fold_error(arena, 3, inverse, 1, product, 2, (uint32_t[]){0, 2}, NULL), 2, 1e-12);
     pelt_arena_free(arena);
 }
 
@@ -442,22 +442,27 @@ static void validation_from_one_inverse_equals_refitting(void **state) {
     compare_validation(9);
 }
 
-/* Two sweeps in between belong to no fold, and do not end a stretch. */
-static void stretches_of_a_motion_are_left_out_as_a_whole(void **state) {
+/* Two sweeps in between belong to no fold. Of one motion a fold gets twelfths; of several, whole ones. */
+static void motions_are_left_out_as_a_whole(void **state) {
     (void)state;
-    enum { COUNT = 42 };
-    uint32_t stretch[COUNT], sweeps[COUNT];
+    enum { COUNT = 43 };
+    uint32_t motion[COUNT], sweeps[COUNT];
     bool rest[COUNT] = {true};
     int fold[COUNT];
+    pelt_poses poses = {.count = COUNT, .rest = rest, .sweep_of = sweeps, .motion = motion};
     for (uint32_t e = 0; e < COUNT; e++) {
         sweeps[e] = e == 9 || e == 20 ? 0 : PELT_NO_MOVER;
-        stretch[e] = 1 + e / 3;
+        motion[e] = rest[e] || sweeps[e] == 0 ? 0 : 1;
     }
-    assert_int_equal(
-        pelt_kernel_folds(&(pelt_poses){.count = COUNT, .rest = rest, .sweep_of = sweeps, .stretch = stretch}, fold),
-        COUNT - 3);
-    for (uint32_t e = 0; e < COUNT; e++)
-        assert_int_equal(fold[e], rest[e] || sweeps[e] != PELT_NO_MOVER ? -1 : (int)(e / 3 % 5));
+    assert_int_equal(pelt_deal_folds(&poses, fold), COUNT - 3);
+    for (uint32_t e = 0, place = 0; e < COUNT; e++)
+        assert_int_equal(fold[e], motion[e] ? (int)(place++ * 12 / 40 % 5) : -1);
+    for (uint32_t e = 0; e < COUNT; e++) motion[e] = motion[e] && e < 37 ? 1 + e / 6 : 0;
+    assert_int_equal(pelt_deal_folds(&poses, fold), COUNT - 3);
+    for (uint32_t e = 0; e < COUNT; e++) {
+        bool still = rest[e] || sweeps[e] == 0;
+        assert_int_equal(fold[e], still ? -1 : motion[e] ? (int)(e / 6 % 5) : (int)((e - 37) % 5));
+    }
 }
 
 /* The training error is that of the examples that take part. */
@@ -1077,7 +1082,7 @@ int main(void) {
         cmocka_unit_test(without_ridge_the_regression_interpolates),
         cmocka_unit_test(with_all_centres_the_solution_is_that_of_the_whole_system),
         cmocka_unit_test(validation_from_one_inverse_equals_refitting),
-        cmocka_unit_test(stretches_of_a_motion_are_left_out_as_a_whole),
+        cmocka_unit_test(motions_are_left_out_as_a_whole),
         cmocka_unit_test(of_many_examples_those_that_take_part_tell_what_is_left),
         cmocka_unit_test(leading_eigenvectors_belong_to_the_largest_values),
         cmocka_unit_test(planted_clusters_are_found),

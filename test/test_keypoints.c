@@ -109,7 +109,7 @@ static void least_squares_maps_are_those_of_the_normal_equations(void **state) {
         for (int m = 0; m < 6; m++) a[6 * i + m] = t->s.vectors[(keys[i / 3] * 3 + (size_t)i % 3) * rank + (size_t)m];
     double solution[15];
     memcpy(solution, right, sizeof right);
-    assert_true(pelt_least_squares(15, 6, a, 1, solution, 1e-12, NULL, NULL));
+    assert_true(pelt_least_squares(15, 6, a, 1, solution, 1e-12));
     for (size_t m = 0; m < rank; m++) {
         double b = 0;
         for (size_t i = 0; i < rows; i++) b += p[m * rows + i] * right[i];

@@ -37,7 +37,7 @@ static void limb_and_spine(pelt_transform locals[10][6]) {
                        half = character_turn(0, 1, 0, angle), bend = character_turn(0, 0, 1, angle / 3);
         if (e <= 2 || all) memcpy(locals[e][1].rotation, raise.rotation, sizeof raise.rotation);
         if (e == 3 || e == 4) memcpy(locals[e][1].rotation, twist.rotation, sizeof twist.rotation);
-        if (e == 3 || e == 4 || all) memcpy(locals[e][2].rotation, half.rotation, sizeof half.rotation);
+        if (e == 3 || e == 4) memcpy(locals[e][2].rotation, half.rotation, sizeof half.rotation);
         for (int j = 3; j < 5; j++)
             if (e == 5 || e == 6 || all) memcpy(locals[e][j].rotation, bend.rotation, sizeof bend.rotation);
         if (all) memcpy(locals[e][5].rotation, raise.rotation, sizeof raise.rotation);
@@ -46,8 +46,8 @@ static void limb_and_spine(pelt_transform locals[10][6]) {
 
 static void joints_that_always_move_together_are_one_mover(void **state) {
     (void)state;
-    /* Sweeps may move a quarter of all moving joints, so there must be enough: repeat the character's joints 4
-       times. */
+    /* Four characters, which move all their joints at the same time, but not as functions of each other. */
+    static const int poses[4][3] = {{7, 8, 9}, {8, 9, 7}, {9, 7, 8}, {9, 8, 7}};
     pelt_bundle *bundle = character_new(24, NULL);
     for (int j = 0; j < 24; j++)
         bundle->skeleton.parents[j] = j % 6 == 0 ? -1 : (int32_t[]){0, 0, 1, 0, 3, 4}[j % 6] + j / 6 * 6;
@@ -59,7 +59,7 @@ static void joints_that_always_move_together_are_one_mover(void **state) {
         for (int j = 0; j < 24; j++) {
             int group = (e - 1) / 6, own = 1 + (e - 1) % 6;
             locals[e][j] = e == 0   ? part[0][j % 6]
-                           : e > 24 ? part[e - 18][j % 6]
+                           : e > 24 ? part[poses[j / 6][e - 25]][j % 6]
                                     : part[j / 6 == group ? own : 0][j % 6];
         }
     pelt_clip *clip = character_clip(bundle, "train", 28, locals[0]);
@@ -382,7 +382,7 @@ static void leave_one_out_equals_solving_without_each_pose(void **state) {
         double inverse[N * N] = {0}, most = 0;
         for (size_t i = 0; i < N; i++) inverse[i * N + i] = 1;
         memcpy(copy, phi, sizeof copy);
-        assert_true(pelt_least_squares(N, N, copy, N, inverse, 1e-14, NULL, NULL));
+        assert_true(pelt_least_squares(N, N, copy, N, inverse, 1e-14));
         for (size_t i = 0; i < N; i++) {
             double sum = 0;
             for (size_t k = 0; k < N; k++) sum += fabs(inverse[i * N + k]);
@@ -401,7 +401,7 @@ static double residual(const double *phi, const double *values, const uint32_t *
     for (size_t i = 0; i < N; i++)
         for (size_t k = 0; k < count; k++) a[i * count + k] = phi[i * N + columns[k]];
     memcpy(b, values, sizeof b);
-    assert_true(pelt_least_squares(N, count, a, M, b, 1e-12, NULL, NULL));
+    assert_true(pelt_least_squares(N, count, a, M, b, 1e-12));
     for (size_t i = 0; i < N; i++)
         for (size_t m = 0; m < M; m++) {
             double fitted = 0;

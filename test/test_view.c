@@ -3,17 +3,14 @@
 #include "io/tree.h"
 #include "model/facts.h"
 #include "model/targets.h"
+#include "rig/clock.h"
 #include "test/sections.h"
 #include "test/viewed.h"
 #include <dirent.h>
 #include <fcntl.h>
-#include <pelt/keys_fit.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#ifdef PELT_WITH_LIGHT
-#include "light/live.h"
-#endif
 
 /* -- Resources --------------------------------------------------------------------------------------------------- */
 
@@ -48,7 +45,9 @@ static void show_lists_the_character_and_its_skin(void **state) {
     assert_true(json_number_value(json_object_get(json_object_get(facts, "train"), "rms")) > 0);
     assert_true(json_is_null(json_object_get(facts, "holdout")));
     assert_true(json_is_true(json_object_get(show, "server")));
-    json_decref(show);
+    json_t *can = json_pack("{s:b, s:b}", "fit", 1, "light", 0);
+    assert_true(json_equal(json_object_get(show, "can"), can));
+    json_decref(show), json_decref(can);
 }
 
 static void meshes_poses_and_truth_are_the_librarys(void **state) {
@@ -71,7 +70,12 @@ static void meshes_poses_and_truth_are_the_librarys(void **state) {
             pelt_clip_pose(clip, &sample->skeleton, f, locals);
             const pelt_transform *got = (const pelt_transform *)bytes.bytes + (size_t)f * sample->skeleton.joint_count;
             for (uint32_t j = 0; j < sample->skeleton.joint_count; j++)
-                for (int i = 0; i < 4; i++) assert_near(got[j].rotation[i], locals[j].rotation[i], 1e-6);
+                for (int i = 0; i < 4; i++) {
+                    assert_near(got[j].rotation[i], locals[j].rotation[i], 1e-6);
+                    if (i == 3) continue;
+                    assert_near(got[j].translation[i], locals[j].translation[i], 1e-6);
+                    assert_near(got[j].scale[i], locals[j].scale[i], 1e-6);
+                }
         }
         free(bytes.bytes);
         for (uint32_t f = 0; f < clip->frame_count; f++) {
@@ -81,6 +85,44 @@ static void meshes_poses_and_truth_are_the_librarys(void **state) {
             free(bytes.bytes);
         }
     }
+}
+
+static void check_figure(const json_t *figures, const char *key, double expected) {
+    if (!json_is_number(json_object_get(figures, key))) fail_msg("no %s", key);
+    assert_near(json_number_value(json_object_get(figures, key)), expected, 1e-6 * expected);
+}
+
+/* The figures of a skin that knows none, over all clips whose truth is known. */
+static void check_measured(const json_t *figures, const pelt_skin *skin, pelt_bundle *bundle, const char **names,
+                           uint32_t count) {
+    pelt_error error;
+    const pelt_clip *clips[2];
+    for (uint32_t i = 0; i < count; i++) clips[i] = pelt_bundle_clip(bundle, names[i], PELT_NEED_POSITIONS, &error);
+    pelt_measure *m = pelt_measure_examples(skin, bundle, pelt_bundle_examples(bundle, clips, count), 1, &error);
+    assert_string_equal(json_string_value(json_object_get(figures, "on")), "measured");
+    assert_int_equal(json_integer_value(json_object_get(figures, "frames")), m->frame_count);
+    check_figure(figures, "rms", m->rms), check_figure(figures, "max", m->max);
+    check_figure(figures, "rel_err", m->rel_err), check_figure(figures, "roughness", m->roughness);
+    check_figure(figures, "normals", m->normal_rms_degrees);
+    pelt_measure_free(m);
+}
+
+/* A time that is neither that of a vertex alone nor that of the whole mesh: about what a frame takes here. */
+static void check_time(const json_t *figures, const pelt_skin *skin) {
+    double nanoseconds = json_number_value(json_object_get(figures, "nanoseconds")), best = INFINITY;
+    void *scratch = aligned_alloc(64, pelt_scratch_size(skin));
+    float *positions = aligned_alloc(64, pelt_output_size(skin)), *normals = aligned_alloc(64, pelt_output_size(skin));
+    pelt_transform *rest = malloc(skin->joint_count * sizeof *rest);
+    for (uint32_t j = 0; j < skin->joint_count; j++) rest[j] = skin->joints[j].rest;
+    for (int i = 0; i < 25; i++) {
+        double start = pelt_thread_seconds();
+        pelt_pose(skin, rest, scratch);
+        pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
+        best = fmin(best, pelt_thread_seconds() - start);
+    }
+    best *= 1e9 / skin->vertex_count;
+    if (nanoseconds < best / 8 || nanoseconds > 20 * best) fail_msg("%g ns, here %g ns", nanoseconds, best);
+    free(scratch), free(positions), free(normals), free(rest);
 }
 
 static void errors_are_those_of_a_measure(void **state) {
@@ -105,7 +147,7 @@ static void errors_are_those_of_a_measure(void **state) {
     assert_string_equal(json_string_value(json_object_get(figures, "on")), "training");
     assert_near(json_number_value(json_object_get(figures, "rms")), skin.facts->train.rms, 1e-9);
     assert_int_equal(json_integer_value(json_object_get(figures, "frames")), skin.facts->train.frame_count);
-    assert_true(json_number_value(json_object_get(figures, "nanoseconds")) > 0);
+    check_time(figures, &skin);
     json_decref(figures);
     pelt_measure_free(m), pelt_bundle_free(bundle), pelt_bytes_free(bytes);
 }
@@ -127,11 +169,8 @@ static void a_skin_without_facts_is_shown_all_the_same(void **state) {
            *known = get_json(view, "data/c0/skin0/inside.json"), *figures = get_json(old, "data/c0/skin0/figures.json");
     json_t *c = json_array_get(json_object_get(show, "characters"), 0);
     assert_true(json_is_null(json_object_get(json_array_get(json_object_get(c, "skins"), 0), "facts")));
-    assert_string_equal(json_string_value(json_object_get(figures, "on")), "measured");
     pelt_bundle *bundle = pelt_bundle_read(glb, &error);
-    uint32_t frames = 0;
-    for (uint32_t i = 0; i < bundle->clip_count; i++) frames += bundle->clips[i]->frame_count;
-    assert_int_equal(json_integer_value(json_object_get(figures, "frames")), frames);
+    check_measured(figures, &skin, bundle, (const char *[]){"train", "test"}, 2);
     json_t *supports = json_object_get(inside, "supports"), *support;
     size_t i;
     assert_int_equal(json_array_size(supports), json_array_size(json_object_get(known, "supports")));
@@ -148,8 +187,73 @@ static void a_skin_without_facts_is_shown_all_the_same(void **state) {
         assert_string_equal(json_string_value(json_object_get(other, "kind")), "eigen");
     }
     json_decref(show), json_decref(inside), json_decref(known), json_decref(figures);
-    pelt_bundle_free(bundle), pelt_bytes_free(bytes), pelt_view_free(old);
+    pelt_view_free(old);
+    /* The truth of one clip, and of none, for a skin alone. */
+    char half[300];
+    snprintf(half, sizeof half, "cd %s && cp box.glb half.glb && cp box.test.pc2 half.test.pc2", test_folder());
+    assert_int_equal(system(half), 0);
+    snprintf(half, sizeof half, "%s/half.glb", test_folder());
+    old = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
+    add(old, path), add(old, half);
+    assert_int_equal(pelt_view_arrange(old, &error), PELT_OK);
+    figures = get_json(old, "data/c0/skin0/figures.json");
+    check_measured(figures, &skin, bundle, (const char *[]){"test"}, 1);
+    check_time(figures, &skin);
+    json_decref(figures), pelt_view_free(old);
+    old = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
+    add(old, path);
+    assert_int_equal(pelt_view_arrange(old, &error), PELT_OK);
+    figures = get_json(old, "data/c0/skin0/figures.json");
+    check_time(figures, &skin);
+    json_object_del(figures, "nanoseconds");
+    known = json_pack("{s:n, s:n, s:n, s:n, s:n, s:i, s:n}", "rel_err", "rms", "max", "roughness", "normals", "frames",
+                      0, "on");
+    assert_true(json_equal(figures, known));
+    json_decref(figures), json_decref(known), pelt_view_free(old);
+    pelt_bundle_free(bundle), pelt_bytes_free(bytes);
 }
+
+/* Slow work ends soon after the view is told to stop, and is not taken for done. */
+static void a_stopped_view_measures_nothing(void **state) {
+    static const char *const names[] = {"data/c0/skin0/figures.json", "data/c0/skin0/clip0.json"};
+    char path[300];
+    pelt_error error;
+    pelt_resource resource;
+    (void)state;
+    snprintf(path, sizeof path, "%s/old.pelt", test_folder());
+    pelt_view *own = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
+    add(own, path), add(own, glb);
+    assert_int_equal(pelt_view_arrange(own, &error), PELT_OK);
+    pelt_view_stop(own);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(pelt_view_resource(own, names[i % 2], &resource, i < 2 ? &error : NULL), PELT_ERROR_CANCELLED);
+        assert_null(resource.bytes);
+    }
+    assert_string_equal(error.text, "pelt view is ending");
+    free(get(own, "data/c0/mesh.bin").bytes);
+    pelt_view_free(own);
+}
+
+/* -- The page ---------------------------------------------------------------------------------------------------- */
+
+static void a_page_that_is_not_whole_is_not_sent(void **state) {
+    (void)state;
+    if (!pelt_page_count()) skip();
+    const pelt_page_file *page = pelt_page_find("index.html");
+    assert_non_null(page);
+    assert_null(pelt_page_find("index.htm"));
+    pelt_page_file longer = *page, shorter = *page, cut = *page;
+    longer.size++, shorter.size--, cut.gzip_size -= 9; /* more than the checksum at the end */
+    unsigned char *bytes = pelt_page_bytes(page);
+    assert_non_null(bytes);
+    assert_memory_equal(bytes, "<!doctype html>", 15);
+    assert_null(pelt_page_bytes(&longer));
+    assert_null(pelt_page_bytes(&shorter));
+    assert_null(pelt_page_bytes(&cut));
+    free(bytes);
+}
+
+/* -- Names ------------------------------------------------------------------------------------------------------- */
 
 /* S(v0 + sum a_k u_k), with the displacements shown, equals the run time's output in every pose. */
 static void displacements_make_up_the_skin(void **state) {
@@ -302,7 +406,7 @@ static void surfaces_are_the_files_own(void **state) {
             "\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":0,\"TEXCOORD_1\":1},\"material\":0},"
             "{\"attributes\":{\"POSITION\":0},\"material\":1}]}],"
             "\"materials\":[{\"name\":\"skin\",\"doubleSided\":true,\"pbrMetallicRoughness\":{\"baseColorFactor\":[0.5,"
-            "1,1,1],\"roughnessFactor\":0.25,"
+            "0.25,0.75,0.125],\"roughnessFactor\":0.25,\"metallicFactor\":0.375,"
             "\"baseColorTexture\":{\"index\":0,\"texCoord\":1,\"extensions\":{\"KHR_texture_transform\":{\"rotation\":"
             "1.5707963267948966,\"offset\":[10,20],\"scale\":[2,4]}}}}},"
             "{\"alphaMode\":\"MASK\",\"alphaCutoff\":0.75}],"
@@ -318,21 +422,20 @@ static void surfaces_are_the_files_own(void **state) {
     pelt_view *own = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
     add(own, path);
     assert_int_equal(pelt_view_arrange(own, &error), PELT_OK);
-    json_t *surface = get_json(own, "data/c0/surface.json"), *parts = json_object_get(surface, "parts");
-    assert_int_equal(json_array_size(parts), 2);
-    json_t *skin = json_array_get(parts, 0), *mask = json_array_get(parts, 1);
-    assert_string_equal(json_string_value(json_object_get(skin, "name")), "<b>");
-    assert_string_equal(json_string_value(json_object_get(skin, "material")), "skin");
-    assert_near(number_in(json_object_get(skin, "color"), 0), 0.5, 1e-6);
-    assert_near(json_number_value(json_object_get(skin, "roughness")), 0.25, 1e-6);
-    assert_true(json_is_true(json_object_get(skin, "two_sided")));
-    assert_string_equal(json_string_value(json_array_get(json_object_get(skin, "wrap"), 0)), "clamp");
-    assert_string_equal(json_string_value(json_array_get(json_object_get(skin, "wrap"), 1)), "mirror");
-    assert_int_equal(json_integer_value(json_object_get(skin, "image")), 0);
-    assert_true(json_is_null(json_object_get(mask, "image")));
-    assert_string_equal(json_string_value(json_object_get(mask, "alpha")), "MASK");
-    assert_near(json_number_value(json_object_get(mask, "cutoff")), 0.75, 1e-6);
-    assert_int_equal(json_integer_value(json_object_get(mask, "first_triangle")), 1);
+    json_t *surface = get_json(own, "data/c0/surface.json");
+    static const char whole[] =
+        "{'uvs':'data/c0/uvs.bin','images':[{'file':'data/c0/image0','type':'image/png'}],'parts':["
+        "{'name':'<b>','material':'skin','first_triangle':0,'triangles':1,'color':[0.5,0.25,0.75,0.125],'image':0,"
+        "'normal':null,'metallic':0.375,'roughness':0.25,'alpha':'OPAQUE','cutoff':0.5,'two_sided':true,"
+        "'wrap':['clamp','mirror']},"
+        "{'name':'<b>','material':'material1','first_triangle':1,'triangles':1,'color':[1.0,1.0,1.0,1.0],'image':null,"
+        "'normal':null,'metallic':1.0,'roughness':1.0,'alpha':'MASK','cutoff':0.75,'two_sided':false,"
+        "'wrap':['repeat','repeat']}]}";
+    char text[sizeof whole];
+    for (size_t i = 0; i < sizeof whole; i++) text[i] = whole[i] == '\'' ? '"' : whole[i];
+    json_t *expected = json_loads(text, 0, NULL);
+    if (!json_equal(surface, expected)) fail_msg("%s", json_dumps(surface, 0));
+    json_decref(expected);
     json_decref(surface);
     pelt_resource uvs = get(own, "data/c0/uvs.bin"), image = get(own, "data/c0/image0");
     const float *uv = uvs.bytes; /* (0.25, 0.5) times (2, 4) is (0.5, 2); a quarter turn makes (2, -0.5) of it */
@@ -399,6 +502,7 @@ static void an_export_is_what_is_served(void **state) {
     }
     json_t *show = get_json(exported, "data/show.json");
     assert_true(json_is_false(json_object_get(show, "server")));
+    assert_true(json_is_false(json_object_get(json_object_get(show, "can"), "fit"))); /* without a server */
     json_decref(show);
     /* Existing files are not overwritten. */
     assert_int_equal(pelt_view_export(exported, site, &go, NULL, &error), PELT_ERROR_FILE);
@@ -434,305 +538,20 @@ static void a_killed_export_leaves_nothing_for_long(void **state) {
     assert_int_equal(entries(target), 3); /* the page, and the two that every folder has */
 }
 
-/* -- Light ------------------------------------------------------------------------------------------------------- */
-
-#ifdef PELT_WITH_LIGHT
-static void write_light(const char *path) {
-    pelt_error error;
-    pelt_light_view box;
-    pelt_relight_training training;
-    pelt_relight_report report;
-    char frames[320];
-    snprintf(frames, sizeof frames, "%s.frames", path);
-    assert_int_equal(pelt_light_view_open(&box, "cornell", 45, 43, 2, &error), PELT_OK);
-    pelt_relight_options options = {
-        .grid = pelt_light_grid_default(&box), .samples = 32, .keys = 8, .basis = 3, .threads = 1};
-    options.grid.columns = options.grid.rows = 2;
-    if (pelt_relight_begin(&training, &box, &options, frames, &error) || pelt_relight_gather(&training, &error))
-        fail_msg("%s", error.text);
-    pelt_bytes *bytes = pelt_relight_train(&training, &report, &error);
-    if (!bytes) fail_msg("%s", error.text);
-    assert_int_equal(pelt_bytes_write(bytes, path, &error), PELT_OK);
-    pelt_bytes_free(bytes);
-    pelt_light_view_close(&box);
-}
-
-static bool never(void *user) { return (void)user, true; }
-
-static void dragged_light_is_as_the_gathers_say(void **state) {
-    char path[300];
-    pelt_error error;
-    pelt_relight_file file;
-    pelt_relight_seen seen;
-    (void)state;
-    snprintf(path, sizeof path, "%s/lamp.keys", test_folder());
-    write_light(path);
-    if (pelt_relight_open(&file, path, NULL, &error)) fail_msg("%s", error.text);
-    pelt_light_view *v = &file.view;
-    pelt_relight_live *live = pelt_relight_live_new(&file, &error);
-    assert_non_null(live);
-    size_t count = 3 * v->point_count, different = 0, pixels = (size_t)v->width * v->height;
-    float *direct = malloc(count * sizeof *direct), *truth = malloc(count * sizeof *truth),
-          *picture = malloc(3 * pixels * sizeof *picture);
-    uint8_t *colors = malloc(3 * pixels), *again = malloc(3 * pixels);
-    pelt_light light = pelt_light_grid_at(v, &file.facts.grid, 0.2, 0.7);
-    /* Direct light, point by point. */
-    uint64_t rays;
-    assert_int_equal(pelt_relight_live_direct(live, light.position, 1, direct, &rays, &error), PELT_OK);
-    assert_int_equal(pelt_tracer_set_light(v->tracer, &light, &error), PELT_OK);
-    assert_int_equal(pelt_gather(v->tracer, v->points, v->point_count,
-                                 &(pelt_gather_options){.samples = 16, .threads = 1}, truth, NULL, NULL, &error),
-                     PELT_OK);
-    for (size_t i = 0; i < count; i++) different += fabs(direct[i] - truth[i]) > 1e-5 * (1 + fabs(truth[i]));
-    assert_true(different <= count / 400);
-    assert_true(rays > 0 && rays < v->point_count);
-    /* The picture, against the one written by `pelt relight run`: the same except for the white point. */
-    pelt_relight_place place = {.samples = 64, .seed = 5, .threads = 1};
-    pelt_relight_shot shot = {.light = light, .key_samples = 64, .seed = 5, .threads = 1, .no_fallback = true};
-    pelt_relight_result result;
-    memcpy(place.at, light.position, sizeof place.at);
-    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &seen, &error), PELT_OK);
-    assert_int_equal(pelt_relight_picture(v, &file, &shot, picture, &result, &error), PELT_OK);
-    assert_near(seen.misfit, result.misfit / file.facts.trust, 1e-6);
-    double top = 0, white = 0;
-    for (size_t i = 0; i < 3 * pixels; i++) /* the white that makes the brightest colour below white what it is */
-        if (colors[i] < 255 && colors[i] > top)
-            top = colors[i], white = picture[i] / pow((colors[i] / 255.0 + 0.055) / 1.055, 2.4);
-    different = 0;
-    for (size_t i = 0; i < 3 * pixels; i++) different += abs(colors[i] - pelt_light_srgb(picture[i], (float)white)) > 2;
-    assert_true(top > 100 && different <= 3 * pixels / 100);
-    /* A full gather can be stopped. */
-    place.full = true, place.stop = never;
-    assert_int_equal(pelt_relight_live_draw(live, &place, again, &seen, &error), PELT_ERROR_CANCELLED);
-    place.stop = NULL;
-    assert_int_equal(pelt_relight_live_draw(live, &place, again, &seen, &error), PELT_OK);
-    shot.full = true, shot.samples = 64, shot.no_fallback = false;
-    assert_int_equal(pelt_relight_picture(v, &file, &shot, picture, &result, &error), PELT_OK);
-    different = 0;
-    for (size_t i = 0; i < 3 * pixels; i++) different += abs(again[i] - pelt_light_srgb(picture[i], (float)white)) > 2;
-    assert_true(different <= 3 * pixels / 100);
-    free(direct), free(truth), free(picture), free(colors), free(again);
-    pelt_relight_live_free(live);
-    pelt_relight_close(&file);
-}
-
-static void assert_three(const json_t *object, const char *key, double x, double y, double z) {
-    const double expected[] = {x, y, z};
-    for (size_t i = 0; i < 3; i++) assert_near(number_in(json_object_get(object, key), i), expected[i], 1e-6);
-}
-
-static void a_box_of_light_is_shown_with_its_camera_and_its_room(void **state) {
-    char path[300];
-    pelt_error error;
-    pelt_relight_file file;
-    (void)state;
-    snprintf(path, sizeof path, "%s/lamp.keys", test_folder());
-    if (pelt_relight_open(&file, path, NULL, &error)) fail_msg("%s", error.text);
-    pelt_view *own = pelt_view_new(&(pelt_view_options){.threads = 1, .serving = true}, &error);
-    add(own, path);
-    assert_int_equal(pelt_view_arrange(own, &error), PELT_OK);
-    json_t *show = get_json(own, "data/show.json"), *box = json_array_get(json_object_get(show, "boxes"), 0);
-    const json_t *light = json_object_get(box, "light"), *camera = json_object_get(box, "camera"),
-                 *extent = json_object_get(box, "extent"), *axes = json_object_get(camera, "axes");
-    const pelt_light_grid *grid = &file.facts.grid;
-    const pelt_camera *c = &file.view.camera;
-    pelt_extent room = pelt_tracer_extent(file.view.tracer);
-    pelt_light middle = pelt_light_grid_at(&file.view, grid, 0.5, 0.5);
-    assert_true(json_is_true(json_object_get(json_object_get(show, "can"), "light")));
-    assert_int_equal(json_integer_value(json_object_get(box, "width")), 45);
-    assert_int_equal(json_integer_value(json_object_get(box, "height")), 43);
-    assert_three(light, "at", middle.position[0], middle.position[1], middle.position[2]);
-    assert_three(light, "least", grid->low[0], grid->low[1], grid->low[2]);
-    assert_three(light, "most", grid->high[0], grid->high[1], grid->high[2]);
-    assert_three(extent, "low", room.low[0], room.low[1], room.low[2]);
-    assert_three(extent, "high", room.high[0], room.high[1], room.high[2]);
-    assert_three(camera, "eye", c->eye[0], c->eye[1], c->eye[2]);
-    for (size_t a = 0; a < 3; a++)
-        for (size_t i = 0; i < 3; i++) assert_near(number_in(json_array_get(axes, a), i), c->axes[a][i], 1e-6);
-    assert_near(json_number_value(json_object_get(camera, "field_of_view")), c->field_of_view, 1e-6);
-    json_decref(show);
-    pelt_view_free(own);
-    pelt_relight_close(&file);
-}
-
-/* In a view: what comes before the colours, for lights all over the box. */
-static void a_box_of_light_says_how_far_to_trust_it(void **state) {
-    char path[300];
-    pelt_error error;
-    (void)state;
-    snprintf(path, sizeof path, "%s/lamp.keys", test_folder());
-    pelt_view *own = pelt_view_new(&(pelt_view_options){.threads = 1, .serving = true}, &error);
-    add(own, path);
-    assert_int_equal(pelt_view_arrange(own, &error), PELT_OK);
-    json_t *show = get_json(own, "data/show.json"), *box = json_array_get(json_object_get(show, "boxes"), 0);
-    assert_string_equal(json_string_value(json_object_get(box, "kind")), "light");
-    assert_true(json_is_true(json_object_get(json_object_get(show, "can"), "light")));
-    uint32_t head[3], trusted = 0, doubted = 0;
-    float misfit;
-    for (int i = 0; i <= 27; i++) {
-        pelt_view_lamp lamp = {
-            .samples = 64,
-            .at = {0.05f + 0.22f * (float)(i % 3), 0.04f + 0.22f * (float)(i / 3 % 3), 0.05f + 0.22f * (float)(i / 9)}};
-        pelt_resource picture;
-        if (i == 27)
-            picture = get(own, "data/b0/picture.bin");
-        else
-            assert_int_equal(pelt_view_light(own, &lamp, &picture, &error), PELT_OK);
-        memcpy(head, picture.bytes, sizeof head), memcpy(&misfit, (char *)picture.bytes + 12, sizeof misfit);
-        assert_int_equal(head[0], json_integer_value(json_object_get(box, "width")));
-        assert_int_equal(head[1], json_integer_value(json_object_get(box, "height")));
-        assert_int_equal(picture.size, 20 + 3 * (size_t)head[0] * head[1]);
-        assert_int_equal(head[2], misfit <= 1 ? 0 : misfit < 1.5f ? 1 : 2);
-        trusted += misfit <= 1, doubted += misfit > 1;
-        float milliseconds; /* those of the picture that is exported would differ each time */
-        memcpy(&milliseconds, (char *)picture.bytes + 16, sizeof milliseconds);
-        assert_true(i == 27 ? milliseconds == 0 : milliseconds > 0);
-        free(picture.bytes);
-    }
-    assert_true(trusted && doubted);
-    json_decref(show);
-    pelt_view_free(own);
-}
-#endif
-
-/* -- Faces ------------------------------------------------------------------------------------------------------- */
-
-static pelt_result read_clip(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
-    const pelt_clip *clip = user;
-    size_t row = 3 * (size_t)sample->mesh.vertex_count;
-    (void)error;
-    memcpy(values, clip->positions + first * row, count * row * sizeof *values);
-    return PELT_OK;
-}
-
-/* Key points trained on one clip: their reconstruction of another, and its error. */
-static void key_points_are_judged_against_the_truth(void **state) {
-    char path[300];
-    pelt_error error;
-    pelt_keys_report report;
-    pelt_frames frames = {.frame_count = sample->clips[0]->frame_count,
-                          .point_count = sample->mesh.vertex_count,
-                          .component_count = 3,
-                          .read = read_clip,
-                          .user = (void *)sample->clips[0]};
-    size_t row = 3 * (size_t)sample->mesh.vertex_count;
-    (void)state;
-    pelt_bytes *bytes = pelt_keys_train(
-        &frames, &(pelt_keys_options){.keys = 8, .basis = 2, .positions = sample->mesh.positions}, &report, &error);
-    if (!bytes) fail_msg("%s", error.text);
-    snprintf(path, sizeof path, "%s/points.keys", test_folder());
-    assert_int_equal(pelt_bytes_write(bytes, path, &error), PELT_OK);
-    pelt_bytes_free(bytes);
-    pelt_view *own = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
-    add(own, path);
-    add(own, glb);
-    assert_int_equal(pelt_view_arrange(own, &error), PELT_OK);
-    json_t *show = get_json(own, "data/show.json"), *box = json_array_get(json_object_get(show, "boxes"), 0);
-    assert_string_equal(json_string_value(json_object_get(box, "kind")), "face");
-    assert_int_equal(json_array_size(json_object_get(box, "keys")), 8);
-    assert_int_equal(json_array_size(json_object_get(box, "clips")), 2);
-    assert_int_equal(json_integer_value(json_object_get(box, "points")), sample->mesh.vertex_count);
-    assert_int_equal(json_integer_value(json_object_get(box, "basis")), 2);
-    for (uint32_t c = 0; c < 2; c++) {
-        const json_t *shown = json_array_get(json_object_get(box, "clips"), c);
-        char name[60];
-        assert_string_equal(json_string_value(json_object_get(shown, "name")), sample->clips[c]->name);
-        assert_int_equal(json_integer_value(json_object_get(shown, "frames")), sample->clips[c]->frame_count);
-        static const char *const kinds[] = {"truth", "keyed", "verdicts"}, *const ends[] = {"truth/%d.bin",
-                                                                                            "keyed/%d.bin",
-                                                                                            "verdicts.json"};
-        for (int k = 0; k < 3; k++) {
-            snprintf(name, sizeof name, "data/b0/clip%u/%s", c, ends[k]);
-            assert_string_equal(json_string_value(json_object_get(shown, kinds[k])), name);
-        }
-    }
-    json_t *verdicts = get_json(own, "data/b0/clip1/verdicts.json"), *misfits = json_object_get(verdicts, "misfit");
-    const pelt_clip *clip = sample->clips[1];
-    assert_int_equal(json_array_size(misfits), clip->frame_count);
-    pelt_keys keys;
-    bytes = pelt_keys_read(path, &keys, &error);
-    void *scratch = aligned_alloc(64, pelt_keys_scratch_size(&keys, 1));
-    for (uint32_t f = 0; f < clip->frame_count; f++) {
-        float at_keys[8][3];
-        pelt_misfit misfit;
-        for (int k = 0; k < 8; k++)
-            memcpy(at_keys[k], clip->positions + f * row + 3 * (size_t)keys.key_points[k], sizeof at_keys[k]);
-        pelt_keys_solve(&keys, at_keys[0], 1, scratch, &misfit);
-        assert_near(number_in(misfits, f), misfit.e, 1e-4 * misfit.e);
-    }
-    free(scratch), pelt_bytes_free(bytes);
-    for (uint32_t f = 0; f < clip->frame_count; f++) {
-        pelt_resource keyed = get(own, "data/b0/clip1/keyed/%u.bin", f),
-                      truth = get(own, "data/b0/clip1/truth/%u.bin", f);
-        const float *a = keyed.bytes, *b = clip->positions + f * row;
-        double most = 0;
-        assert_int_equal(keyed.size, row * sizeof(float));
-        assert_int_equal(truth.size, row * sizeof(float));
-        assert_memory_equal(truth.bytes, b, row * sizeof(float));
-        for (size_t p = 0; p < row; p += 3)
-            most = fmax(most, sqrt(pow(a[p] - b[p], 2) + pow(a[p + 1] - b[p + 1], 2) + pow(a[p + 2] - b[p + 2], 2)));
-        assert_near(number_in(json_object_get(verdicts, "error"), f), most, 1e-6);
-        const char *verdict = json_string_value(json_array_get(json_object_get(verdicts, "verdict"), f));
-        if (number_in(misfits, f) > 1.5) assert_string_not_equal(verdict, "hit");
-        free(keyed.bytes), free(truth.bytes);
-    }
-    json_decref(verdicts), json_decref(show);
-    pelt_view_free(own);
-}
-
-/* Key points and a cache without a character: the mesh is the mean of the points, and the truth is in the cache. */
-static void key_points_alone_show_their_mean(void **state) {
-    char path[300];
-    pelt_error error;
-    pelt_keys keys;
-    size_t row = 3 * (size_t)sample->mesh.vertex_count;
-    (void)state;
-    pelt_view *own = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
-    snprintf(path, sizeof path, "%s/points.keys", test_folder());
-    add(own, path);
-    pelt_bytes *bytes = pelt_keys_read(path, &keys, &error);
-    snprintf(path, sizeof path, "%s/box.test.pc2", test_folder());
-    add(own, path);
-    if (pelt_view_arrange(own, &error)) fail_msg("%s", error.text);
-    pelt_resource mesh = get(own, "data/b0/mesh.bin");
-    const float *positions = (const float *)((char *)mesh.bytes + 8);
-    assert_int_equal(mesh.size, 8 + 2 * row * sizeof(float));
-    for (size_t i = 0; i < row; i++) {
-        assert_near(positions[i], keys.mean[i], 1e-6);
-        assert_true(positions[row + i] == (i % 3 == 2));
-    }
-    free(mesh.bytes);
-    for (uint32_t f = 0; f < sample->clips[1]->frame_count; f++) {
-        pelt_resource truth = get(own, "data/b0/clip0/truth/%u.bin", f);
-        assert_memory_equal(truth.bytes, sample->clips[1]->positions + f * row, row * sizeof(float));
-        free(truth.bytes);
-    }
-    pelt_resource none;
-    assert_int_equal(pelt_view_resource(own, "data/b0/clip1/truth/0.bin", &none, &error), PELT_ERROR_ARGUMENT);
-    assert_int_equal(pelt_view_resource(own, "data/b1/mesh.bin", &none, &error), PELT_ERROR_ARGUMENT);
-    assert_int_equal(pelt_view_resource(own, "data/b0/picture.bin", &none, &error), PELT_ERROR_ARGUMENT);
-    pelt_bytes_free(bytes), pelt_view_free(own);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(show_lists_the_character_and_its_skin),
         cmocka_unit_test(meshes_poses_and_truth_are_the_librarys),
         cmocka_unit_test(errors_are_those_of_a_measure),
         cmocka_unit_test(a_skin_without_facts_is_shown_all_the_same),
+        cmocka_unit_test(a_stopped_view_measures_nothing),
+        cmocka_unit_test(a_page_that_is_not_whole_is_not_sent),
         cmocka_unit_test(displacements_make_up_the_skin),
         cmocka_unit_test(no_other_names_are_known),
         cmocka_unit_test(more_characters_than_there_is_room_for_are_refused),
         cmocka_unit_test(surfaces_are_the_files_own),
         cmocka_unit_test(an_export_is_what_is_served),
         cmocka_unit_test(a_killed_export_leaves_nothing_for_long),
-#ifdef PELT_WITH_LIGHT
-        cmocka_unit_test(dragged_light_is_as_the_gathers_say),
-        cmocka_unit_test(a_box_of_light_is_shown_with_its_camera_and_its_room),
-        cmocka_unit_test(a_box_of_light_says_how_far_to_trust_it),
-#endif
-        cmocka_unit_test(key_points_are_judged_against_the_truth),
-        cmocka_unit_test(key_points_alone_show_their_mean),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

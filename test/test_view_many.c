@@ -1,14 +1,18 @@
-/* test_view_many.c: several characters in one view, one of them a skin alone, one with controls, one with pictures:
-   each is shown with its own numbers, and everything that is named can be fetched. */
+/* test_view_many.c: several characters in one view, one of them a skin alone, one with controls, one with pictures, one
+   whose truth is known for one of its clips, one with its skin inside; and boxes. Each is shown with its own numbers,
+   and everything that is named can be fetched. */
 
 #include "model/facts.h"
+#include "model/sources.h"
 #include "model/targets.h"
+#include "test/in_use.h"
 #include "test/program.h"
 #include "test/viewed.h"
 
-enum { ELBOW, BICEPS, LEAF, POINTS, CHARACTERS };
-static const char *const bundles[CHARACTERS] = {"elbow.glb", "biceps.glb", "leaf.gltf", NULL};
-static const char *const skins[CHARACTERS][2] = {{"e.pelt"}, {"k.pelt", "b.pelt"}, {NULL}, {"w.pelt"}};
+enum { ELBOW, BICEPS, LEAF, HALF, INNER, POINTS, CHARACTERS };
+static const char *const bundles[CHARACTERS] = {"elbow.glb", "biceps.glb", "leaf.gltf", "half.glb", "inner.glb", NULL};
+static const char *const skins[CHARACTERS][2] = {{"e.pelt", "f.pelt"}, {"k.pelt", "b.pelt"}, {NULL},
+                                                 {"h.pelt"},           {"inner.glb"},        {"w.pelt"}};
 static pelt_bundle *opened[CHARACTERS];
 static pelt_bytes *files[CHARACTERS][2];
 static pelt_skin known[CHARACTERS][2];
@@ -37,29 +41,57 @@ static void write_leaf(void) {
     assert_true(file && fwrite(text, 1, sizeof text - 1, file) == sizeof text - 1 && !fclose(file));
 }
 
+static pelt_view *view_all(void) {
+    pelt_error error;
+    pelt_view *all = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
+    assert_non_null(all);
+    for (int c = 0; c < CHARACTERS; c++) {
+        if (bundles[c]) add(all, path_of(bundles[c]));
+        for (int s = 0; s < 2 && skins[c][s] && c != INNER; s++) add(all, path_of(skins[c][s]));
+    }
+    add(all, path_of("face.keys")), add(all, path_of("lone.keys")), add(all, path_of("small/biceps.train.pc2"));
+#ifdef PELT_WITH_LIGHT
+    add(all, path_of("lamp.keys"));
+#endif
+    if (pelt_view_arrange(all, &error)) fail_msg("%s", error.text);
+    return all;
+}
+
 static int open_many(void **state) {
     (void)state;
     pelt_error error;
     write_leaf();
     assert_int_equal(pelt("sample elbow --vertices 150 --frames 6 -o . --quiet"), 0);
     assert_int_equal(pelt("sample biceps --vertices 200 --frames 20 -o . --quiet"), 0);
+    /* A second control, with numbers of its own. */
+    shell("for f in biceps.*.csv; do "
+          "awk 'NR == 1 { print $0 \",flush\" } NR > 1 { print $0 \",\" NR / 7 - 1 }' $f > new && mv new $f; done");
     assert_int_equal(pelt("sample biceps --vertices 100 --frames 12 -o small --quiet"), 0);
     assert_int_equal(pelt("fit elbow.glb --train train --method eigen --holdout 0 -o e.pelt --quiet"), 0);
     assert_int_equal(pelt("fit biceps.glb --train train --method kernel -o k.pelt --quiet"), 0);
     assert_int_equal(pelt("fit biceps.glb --train train --method eigen --holdout 0 -o b.pelt --quiet"), 0);
     assert_int_equal(pelt("fit small/biceps.glb --train train --method wpsd --holdout 0 -o w.pelt --quiet"), 0);
-    view = pelt_view_new(&(pelt_view_options){.threads = 1}, &error);
-    assert_non_null(view);
+    assert_int_equal(
+        pelt("fit elbow.glb --train train --method kernel --family features --holdout 0 -o f.pelt --quiet"), 0);
+    assert_int_equal(pelt("export e.pelt elbow.glb --clip train --embed -o inner.glb --quiet"), 0);
+    shell("cp elbow.glb half.glb; cp elbow.train.pc2 half.train.pc2");
+    assert_int_equal(pelt("fit half.glb --train train --method ssd --holdout 0 -o h.pelt --quiet"), 0);
     for (int c = 0; c < CHARACTERS; c++) {
-        if (bundles[c]) add(view, path_of(bundles[c])), opened[c] = pelt_bundle_read(path_of(bundles[c]), &error);
-        for (int s = 0; s < 2 && skins[c][s]; s++) {
-            add(view, path_of(skins[c][s]));
+        if (bundles[c]) assert_non_null(opened[c] = pelt_bundle_read(path_of(bundles[c]), &error));
+        for (int s = 0; s < 2 && skins[c][s]; s++)
             assert_non_null(files[c][s] = pelt_skin_read(path_of(skins[c][s]), &known[c][s], &error));
-        }
         for (uint32_t i = 0; opened[c] && i < opened[c]->clip_count; i++)
-            assert_non_null(pelt_bundle_clip(opened[c], opened[c]->clips[i]->name, PELT_NEED_POSITIONS, &error));
+            pelt_bundle_clip(opened[c], opened[c]->clips[i]->name, PELT_NEED_POSITIONS, &error);
     }
-    if (pelt_view_arrange(view, &error)) fail_msg("%s", error.text);
+    write_points(path_of("face.keys"), opened[ELBOW], 0);
+    pelt_bundle *small = pelt_bundle_read(path_of("small/biceps.glb"), &error);
+    pelt_bundle_clip(small, small->clips[0]->name, PELT_NEED_POSITIONS, &error);
+    write_points(path_of("lone.keys"), small, 0);
+    pelt_bundle_free(small);
+#ifdef PELT_WITH_LIGHT
+    write_light(path_of("lamp.keys"));
+#endif
+    view = view_all();
     return 0;
 }
 
@@ -135,7 +167,7 @@ static void controls_reach_as_far_as_in_the_clips(void **state) {
     json_t *show = get_json(view, "data/show.json");
     const json_t *list = json_object_get(character_at(show, BICEPS), "controls");
     const pelt_bundle *b = opened[BICEPS];
-    assert_true(b->controls.count > 0 && json_array_size(list) == b->controls.count);
+    assert_true(b->controls.count == 2 && json_array_size(list) == 2);
     for (uint32_t k = 0; k < b->controls.count; k++) {
         double least = b->controls.rest[k], most = least;
         for (uint32_t i = 0; i < b->clip_count; i++) {
@@ -203,7 +235,10 @@ static void what_a_skin_knows_of_itself_is_told(void **state) {
             const json_t *skin = json_array_get(json_object_get(character_at(show, c), "skins"), s),
                          *facts = json_object_get(skin, "facts");
             const pelt_facts *f = known[c][s].facts;
-            assert_true(text_of(skin, "name")[0] == skins[c][s][0] && text_of(skin, "name")[1] == 0);
+            if (c == INNER)
+                assert_string_equal(text_of(skin, "name"), "embedded");
+            else
+                assert_true(text_of(skin, "name")[0] == skins[c][s][0] && text_of(skin, "name")[1] == 0);
             assert_int_equal(value_of(skin, "bytes"), files[c][s]->size);
             assert_int_equal(value_of(facts, "examples"), f->example_count);
             assert_string_equal(text_of(facts, "method"), pelt_method_name((pelt_method)f->method));
@@ -244,11 +279,38 @@ static void check_support(int c, int s, uint32_t index, const json_t *support) {
     assert_int_equal(weights.size, n * sizeof(float));
     for (uint32_t v = 0; v < n && json_array_size(list); v++)
         assert_near(((float *)weights.bytes)[v], most[v] / largest, 1e-5);
-    if (json_array_size(list)) assert_int_equal(value_of(support, "points"), moved);
+    if (!strcmp(text_of(support, "kind"), "weighted")) { /* no displacements of its own: the weights of an axis */
+        memset(most, 0, n * sizeof *most);
+        pelt_skin_axis_weights(&known[c][s], index, most);
+        for (uint32_t v = 0; v < n; v++) largest = fmaxf(largest, most[v]), moved += most[v] > 0;
+        for (uint32_t v = 0; v < n; v++) assert_near(((float *)weights.bytes)[v], most[v] / largest, 1e-6);
+    }
+    assert_true(largest > 0);
+    assert_int_equal(value_of(support, "points"), moved);
     free(weights.bytes), free(most);
 }
 
+/* "spine0+spine1", joints before controls; by number where that would be long. */
+static void check_source(int c, int s, size_t index, const json_t *support) {
+    const json_t *joints = json_object_get(support, "joints"), *controls = json_object_get(support, "controls");
+    const pelt_skin *skin = &known[c][s];
+    char name[400] = "";
+    for (size_t i = 0; i < json_array_size(joints); i++)
+        sprintf(name + strlen(name), "%s%s", i ? "+" : "", skin->names + skin->joints[(int)number_in(joints, i)].name);
+    for (size_t i = 0; i < json_array_size(controls); i++)
+        sprintf(name + strlen(name), "%s%s", *name ? "+" : "",
+                skin->names + skin->controls[(int)number_in(controls, i)].name);
+    if (json_array_size(joints) + json_array_size(controls) > 4) sprintf(name, "part %zu", index + 1);
+    assert_string_equal(text_of(support, "name"), name);
+    if (json_array_size(joints))
+        assert_true(value_of(support, "joint") == number_in(joints, 0));
+    else
+        assert_true(json_is_null(json_object_get(support, "joint")));
+}
+
 static void supports_are_where_their_displacements_are(void **state) {
+    static const char *const kinds[CHARACTERS][2] = {
+        {"eigen", "features"}, {"kernel", "eigen"}, {NULL}, {NULL}, {"eigen"}, {"weighted"}};
     (void)state;
     uint32_t by_control = 0;
     for (int c = 0; c < CHARACTERS; c++)
@@ -257,16 +319,17 @@ static void supports_are_where_their_displacements_are(void **state) {
             snprintf(name, sizeof name, "data/c%d/skin%d/inside.json", c, s);
             json_t *inside = get_json(view, name), *support;
             size_t i;
-            assert_true(length_of(inside, "supports") > 0);
+            assert_true((length_of(inside, "supports") > 0) == (kinds[c][s] != NULL));
             snprintf(name, sizeof name, "data/c%d/skin%d/displacement%%d.bin", c, s);
-            if (value_of(inside, "coefficients") > 0) assert_string_equal(text_of(inside, "displacements"), name);
+            if (value_of(inside, "coefficients") > 0)
+                assert_string_equal(text_of(inside, "displacements"), name);
+            else
+                assert_true(json_is_null(json_object_get(inside, "displacements")));
             json_array_foreach(json_object_get(inside, "supports"), i, support) {
-                const json_t *joints = json_object_get(support, "joints");
                 snprintf(name, sizeof name, "data/c%d/skin%d/support%zu.bin", c, s, i);
                 assert_string_equal(text_of(support, "weights"), name);
-                if (json_array_size(joints) == 1 && !length_of(support, "controls"))
-                    assert_string_equal(text_of(support, "name"),
-                                        known[c][s].names + known[c][s].joints[(int)number_in(joints, 0)].name);
+                assert_string_equal(text_of(support, "kind"), kinds[c][s]);
+                check_source(c, s, i, support);
                 by_control += length_of(support, "controls") > 0;
                 check_support(c, s, (uint32_t)i, support);
             }
@@ -277,52 +340,204 @@ static void supports_are_where_their_displacements_are(void **state) {
 
 /* -- Names ------------------------------------------------------------------------------------------------------- */
 
-static uint32_t named;
+typedef struct names {
+    char (*list)[60];
+    size_t count;
+} names;
 
+static void note(names *all, const char *format, ...) {
+    va_list arguments;
+    all->list = realloc(all->list, (all->count + 1) * sizeof *all->list);
+    va_start(arguments, format);
+    vsnprintf(all->list[all->count++], sizeof *all->list, format, arguments);
+    va_end(arguments);
+}
+
+/* "data/c0/clip0/truth/%d.bin" stands for many, null for none. */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static void note_text(names *all, const json_t *object, const char *key, size_t count) {
+    const char *text = text_of(object, key);
+    for (size_t i = 0; text && i < count; i++) note(all, text, (int)i);
+}
+
+/* Everything that show.json leads to. */
+static void note_character(names *all, const json_t *character) {
+    json_t *item, *part;
+    size_t i, k;
+    note_text(all, character, "mesh", 1), note_text(all, character, "surface", 1);
+    if (text_of(character, "surface")) {
+        json_t *surface = get_json(view, text_of(character, "surface"));
+        note_text(all, surface, "uvs", 1);
+        json_array_foreach(json_object_get(surface, "images"), k, part) note_text(all, part, "file", 1);
+        json_decref(surface);
+    }
+    json_array_foreach(json_object_get(character, "clips"), i, item) {
+        note_text(all, item, "poses", 1), note_text(all, item, "controls", 1);
+        note_text(all, item, "truth", (size_t)value_of(item, "frames"));
+    }
+    json_array_foreach(json_object_get(character, "skins"), i, item) {
+        note_text(all, item, "file", 1), note_text(all, item, "figures", 1), note_text(all, item, "inside", 1);
+        json_array_foreach(json_object_get(character, "clips"), k, part) {
+            if (text_of(part, "truth")) note(all, text_of(item, "errors"), (int)k);
+        }
+        json_t *inside = get_json(view, text_of(item, "inside"));
+        json_array_foreach(json_object_get(inside, "supports"), k, part) note_text(all, part, "weights", 1);
+        note_text(all, inside, "displacements", (size_t)value_of(inside, "coefficients"));
+        json_decref(inside);
+    }
+}
+
+static void note_box(names *all, const json_t *box) {
+    json_t *clip;
+    size_t i;
+    note_text(all, box, "mesh", 1), note_text(all, box, "picture", 1);
+    json_array_foreach(json_object_get(box, "clips"), i, clip) {
+        note_text(all, clip, "verdicts", 1);
+        note_text(all, clip, "truth", (size_t)value_of(clip, "frames"));
+        note_text(all, clip, "keyed", (size_t)value_of(clip, "frames"));
+    }
+}
+
+static bool ends_with(const char *name, const char *end) {
+    return strlen(name) > strlen(end) && !strcmp(name + strlen(name) - strlen(end), end);
+}
+
+/* Of which kind it is, and that it is there. */
 static pelt_result note_name(void *user, const char *name, pelt_error *error) {
-    pelt_resource resource = get(view, "%s", name);
-    (void)user, (void)error;
+    pelt_resource resource = get(view, "%s", name), again = get(view, "%s", name);
+    (void)error;
+    note(user, "%s", name);
     if (!resource.size) fail_msg("%s is empty", name);
-    free(resource.bytes);
-    named++;
+    assert_string_equal(resource.type, ends_with(name, ".json") ? "application/json"
+                                       : strstr(name, "/image") ? "image/png"
+                                                                : "application/octet-stream");
+    /* What takes long is made once (a time that was measured again would differ), and by those who may take long. */
+    assert_int_equal(resource.size, again.size);
+    assert_memory_equal(resource.bytes, again.bytes, again.size);
+    bool slow = ends_with(name, "figures.json") || ends_with(name, "verdicts.json") || ends_with(name, "picture.bin") ||
+                (strstr(name, "/skin") && strstr(name, "/clip"));
+    if (pelt_view_is_slow(name) != slow) fail_msg("%s", name);
+    free(resource.bytes), free(again.bytes);
     return PELT_OK;
 }
 
+static int in_order(const void *a, const void *b) { return strcmp(a, b); }
+
 static void everything_that_is_named_is_there_and_nothing_is_left_out(void **state) {
     (void)state;
-    uint32_t expected = 1; /* show.json */
     pelt_error error;
-    for (int c = 0; c < CHARACTERS; c++) {
-        const pelt_bundle *b = opened[c];
-        expected += b ? 2 : 1;                            /* mesh.bin, surface.json */
-        expected += c == LEAF ? 2 : 0;                    /* uvs.bin, image0 */
-        for (uint32_t i = 0; b && i < b->clip_count; i++) /* poses.bin, controls.bin, truth */
-            expected += 1 + (b->controls.count > 0) + b->clips[i]->frame_count;
-        for (int s = 0; s < 2 && skins[c][s]; s++) {
-            char name[60];
-            snprintf(name, sizeof name, "data/c%d/skin%d/inside.json", c, s);
-            json_t *inside = get_json(view, name);
-            expected += 3 + (b ? b->clip_count : 0); /* the skin, figures.json, inside.json; errors of clips */
-            expected += (uint32_t)length_of(inside, "supports") + (uint32_t)value_of(inside, "coefficients");
-            json_decref(inside);
-        }
-    }
+    names expected = {0}, got = {0};
+    json_t *show = get_json(view, "data/show.json"), *item;
+    size_t i;
+    note(&expected, "data/show.json");
+    json_array_foreach(json_object_get(show, "characters"), i, item) note_character(&expected, item);
+    json_array_foreach(json_object_get(show, "boxes"), i, item) note_box(&expected, item);
+    if (pelt_view_names(view, note_name, &got, &error)) fail_msg("%s", error.text);
+    qsort(expected.list, expected.count, sizeof *expected.list, in_order);
+    qsort(got.list, got.count, sizeof *got.list, in_order);
+    for (i = 0; i < expected.count && i < got.count; i++) assert_string_equal(got.list[i], expected.list[i]);
+    assert_int_equal(got.count, expected.count);
+    json_decref(show), free(expected.list), free(got.list);
     pelt_resource none; /* a skin alone has no surface and no clips */
-    assert_int_equal(pelt_view_resource(view, "data/c3/surface.json", &none, &error), PELT_ERROR_ARGUMENT);
-    assert_int_equal(pelt_view_resource(view, "data/c3/clip0/poses.bin", &none, &error), PELT_ERROR_ARGUMENT);
-    assert_int_equal(pelt_view_resource(view, "data/c3/skin0/clip0.json", &none, &error), PELT_ERROR_ARGUMENT);
-    if (pelt_view_names(view, note_name, NULL, &error)) fail_msg("%s", error.text);
-    assert_int_equal(named, expected);
+    static const char *const absent[] = {"data/c5/surface.json", "data/c5/clip0/poses.bin", "data/c5/skin0/clip0.json",
+                                         "data/c3/clip1/truth/0.bin", "data/c3/skin0/clip1.json"};
+    for (i = 0; i < sizeof absent / sizeof *absent; i++)
+        assert_int_equal(pelt_view_resource(view, absent[i], &none, &error), PELT_ERROR_ARGUMENT);
+    assert_false(pelt_view_is_slow("data/nothing"));
 }
 
-int main(void) {
+static pelt_result stop_at_third(void *user, const char *name, pelt_error *error) {
+    (void)name;
+    return ++*(int *)user == 3 ? pelt_fail(error, PELT_ERROR_DATA, "enough") : PELT_OK;
+}
+
+static void names_end_when_the_caller_has_enough(void **state) {
+    (void)state;
+    int called = 0;
+    pelt_error error;
+    assert_int_equal(pelt_view_names(view, stop_at_third, &called, &error), PELT_ERROR_DATA);
+    assert_int_equal(called, 3);
+    assert_string_equal(error.text, "enough");
+}
+
+/* All that is listed of clips, skins and faces. */
+static void clips_and_faces_are_listed_with_their_names(void **state) {
+    (void)state;
+    char name[3][60];
+    json_t *show = get_json(view, "data/show.json"), *expected;
+    assert_string_equal(text_of(show, "pelt"), PELT_VERSION);
+    for (size_t c = 0; c < CHARACTERS; c++) {
+        const pelt_bundle *b = opened[c];
+        const json_t *clips = json_object_get(character_at(show, c), "clips"), *times;
+        bool any_truth = false;
+        assert_int_equal(json_array_size(clips), b ? b->clip_count : 0);
+        for (uint32_t i = 0; b && i < b->clip_count; i++) {
+            json_t *clip = json_array_get(clips, i);
+            snprintf(name[0], sizeof *name, "data/c%zu/clip%u/poses.bin", c, i);
+            snprintf(name[1], sizeof *name, "data/c%zu/clip%u/controls.bin", c, i);
+            snprintf(name[2], sizeof *name, "data/c%zu/clip%u/truth/%%d.bin", c, i);
+            times = json_object_get(clip, "seconds");
+            assert_int_equal(json_array_size(times), b->clips[i]->times ? b->clips[i]->frame_count : 0);
+            for (uint32_t f = 0; f < json_array_size(times); f++)
+                assert_near(number_in(times, f), b->clips[i]->times[f], 1e-6);
+            json_object_del(clip, "seconds");
+            expected = json_pack("{s:s, s:i, s:s, s:s?, s:s?}", "name", b->clips[i]->name, "frames",
+                                 (int)b->clips[i]->frame_count, "poses", name[0], "controls",
+                                 b->controls.count ? name[1] : NULL, "truth", b->clips[i]->positions ? name[2] : NULL);
+            assert_true(json_equal(clip, expected));
+            any_truth |= b->clips[i]->positions != NULL;
+            json_decref(expected);
+        }
+        for (size_t s = 0; s < length_of(character_at(show, c), "skins"); s++) {
+            json_t *skin = json_array_get(json_object_get(character_at(show, c), "skins"), s);
+            snprintf(name[0], sizeof *name, "data/c%zu/skin%zu/clip%%d.json", c, s);
+            if (text_of(skin, "errors")) assert_string_equal(text_of(skin, "errors"), name[0]);
+            assert_true((text_of(skin, "errors") != NULL) == any_truth);
+        }
+    }
+    const json_t *face = json_array_get(json_object_get(show, "boxes"), 0),
+                 *lone = json_array_get(json_object_get(show, "boxes"), 1);
+    assert_string_equal(text_of(face, "name"), "face");
+    assert_string_equal(text_of(lone, "name"), "lone");
+    assert_int_equal(length_of(face, "clips"), 2);
+    assert_int_equal(length_of(lone, "clips"), 1);
+    json_decref(show);
+}
+
+static void show_and_export(void) {
+    names got = {0};
+    char site[300];
+    pelt_error error;
+    view = view_all();
+    if (pelt_view_names(view, note_name, &got, &error)) fail_msg("%s", error.text);
+    snprintf(site, sizeof site, "%s", path_of("site"));
+    assert_int_equal(pelt_view_export(view, site, NULL, NULL, &error), PELT_OK);
+    assert_int_equal(pelt_view_export(view, site, NULL, NULL, NULL), PELT_ERROR_FILE);
+    shell("rm -r site");
+    pelt_view_free(view), free(got.list);
+}
+
+static void nothing_is_left_of_a_view(void **state) {
+    pelt_view *all = view;
+    (void)state;
+    bool nothing = leaves_nothing(show_and_export);
+    view = all;
+    assert_true(nothing);
+}
+
+int main(int count, char **arguments) {
+    (void)count;
+    use_exactly(arguments);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joints_are_those_of_the_bundle_or_of_the_skin),
         cmocka_unit_test(controls_reach_as_far_as_in_the_clips),
         cmocka_unit_test(meshes_and_skins_are_those_of_their_character),
+        cmocka_unit_test(clips_and_faces_are_listed_with_their_names),
         cmocka_unit_test(what_a_skin_knows_of_itself_is_told),
         cmocka_unit_test(supports_are_where_their_displacements_are),
         cmocka_unit_test(everything_that_is_named_is_there_and_nothing_is_left_out),
+        cmocka_unit_test(names_end_when_the_caller_has_enough),
+        cmocka_unit_test(nothing_is_left_of_a_view),
     };
     return cmocka_run_group_tests(tests, open_many, close_many);
 }

@@ -290,7 +290,8 @@ static void every_example_of_a_real_body_and_hand_is_interpolated(void **state) 
         pelt_error error;
         pelt_bundle *bundle = pelt_bundle_read(paths[i], &error);
         assert_non_null(bundle);
-        for (uint32_t bits = 16; bits <= 32; bits += 16) assert_true(worst_example(bundle, bits, 16) < 1e-5);
+        assert_true(worst_example(bundle, 32, 16) < 1e-5);
+        assert_true(worst_example(bundle, 16, 16) < 1e-4); /* where examples are close, vectors are long */
         pelt_bundle_free(bundle);
     }
 }

@@ -7,8 +7,12 @@
 #include "test/sampled.h"
 #include "view/view.h"
 #include <jansson.h>
+#include <pelt/keys_fit.h>
 #include <signal.h>
 #include <time.h>
+#ifdef PELT_WITH_LIGHT
+#include "light/live.h"
+#endif
 
 /* -- A character in files ---------------------------------------------------------------------------------------- */
 
@@ -50,16 +54,25 @@ static inline pelt_bytes *fit_box(const char *path, pelt_method method, pelt_err
     return skin;
 }
 
-/* Replaces `pelt fit`: its arguments are checked, one of them never ends. */
+/* Replaces `pelt fit`: "endless [SHARE]" works until it is cancelled, "late" then fits all the same, "nameless" does not
+   say what it does, "spoiled" blames the file; otherwise the arguments must be --method ssd. */
 static inline pelt_bytes *test_fit(const char *path, size_t count, const char *const *words,
                                    const pelt_progress *progress, pelt_error *error) {
-    if (count == 1 && !strcmp(words[0], "endless")) {
+    const char *first = count ? words[0] : "";
+    bool endless = !strcmp(first, "endless"), late = !strcmp(first, "late"), nameless = !strcmp(first, "nameless");
+    if (endless || late || nameless) {
         struct timespec pause = {0, 1000000};
-        while (!progress->step(progress->user, "for ever", 0.25)) nanosleep(&pause, NULL);
+        double share = count > 1 ? strtod(words[1], NULL) : 0.25;
+        while (!progress->step(progress->user, nameless ? NULL : "for ever", share)) nanosleep(&pause, NULL);
+        if (late) return fit_box(path, PELT_METHOD_SSD, error);
         pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
         return NULL;
     }
-    if (count != 2 || strcmp(words[0], "--method") || strcmp(words[1], "ssd")) {
+    if (!strcmp(first, "spoiled")) {
+        pelt_fail(error, PELT_ERROR_DATA, "%s: is spoiled, says %s", path, path);
+        return NULL;
+    }
+    if (count != 2 || strcmp(first, "--method") || strcmp(words[1], "ssd")) {
         pelt_fail(error, PELT_ERROR_DATA, "--method %s: no such method", count > 1 ? words[1] : "");
         return NULL;
     }
@@ -103,6 +116,60 @@ static inline int close_all(void **state) {
     pelt_bundle_free(sample);
     return 0;
 }
+
+/* -- Boxes in files ---------------------------------------------------------------------------------------------- */
+
+typedef struct clip_source {
+    const pelt_clip *clip;
+    size_t row;
+} clip_source;
+
+static inline pelt_result read_clip(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
+    const clip_source *from = user;
+    (void)error;
+    memcpy(values, from->clip->positions + first * from->row, count * from->row * sizeof *values);
+    return PELT_OK;
+}
+
+/* Eight key points trained on a clip whose positions are known. */
+static inline void write_points(const char *path, const pelt_bundle *bundle, uint32_t clip) {
+    pelt_error error;
+    pelt_keys_report report;
+    clip_source source = {bundle->clips[clip], 3 * (size_t)bundle->mesh.vertex_count};
+    pelt_frames frames = {.frame_count = source.clip->frame_count,
+                          .point_count = bundle->mesh.vertex_count,
+                          .component_count = 3,
+                          .read = read_clip,
+                          .user = &source};
+    pelt_bytes *bytes = pelt_keys_train(
+        &frames, &(pelt_keys_options){.keys = 8, .basis = 2, .positions = bundle->mesh.positions}, &report, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    assert_int_equal(pelt_bytes_write(bytes, path, &error), PELT_OK);
+    pelt_bytes_free(bytes);
+}
+
+#ifdef PELT_WITH_LIGHT
+/* A small box of light. */
+static inline void write_light(const char *path) {
+    pelt_error error;
+    pelt_light_view box;
+    pelt_relight_training training;
+    pelt_relight_report report;
+    char frames[320];
+    snprintf(frames, sizeof frames, "%s.frames", path);
+    assert_int_equal(pelt_light_view_open(&box, "cornell", 45, 43, 2, &error), PELT_OK);
+    pelt_relight_options options = {
+        .grid = pelt_light_grid_default(&box), .samples = 32, .keys = 8, .basis = 3, .threads = 1};
+    options.grid.columns = options.grid.rows = 2;
+    if (pelt_relight_begin(&training, &box, &options, frames, &error) || pelt_relight_gather(&training, &error))
+        fail_msg("%s", error.text);
+    pelt_bytes *bytes = pelt_relight_train(&training, &report, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    assert_int_equal(pelt_bytes_write(bytes, path, &error), PELT_OK);
+    pelt_bytes_free(bytes);
+    pelt_light_view_close(&box);
+}
+#endif
 
 /* -- Resources --------------------------------------------------------------------------------------------------- */
 

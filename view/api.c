@@ -2,6 +2,7 @@
 
 #include "view/serving.h"
 #include "io/io.h"
+#include "io/tree.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,74 +12,24 @@
 
 struct upload {
     pelt_writer *writer;
-    uint64_t left;
+    uint32_t drop; /* the number of its drop */
+    uint64_t size, left;
+    bool arrived;
 };
 
-/* A name that stays in its folder and is printable: no path, nothing hidden, no control characters. */
+/* A name that stays in its folder and is printable: no path, nothing hidden, no control characters (%00 is left as it
+   is). */
 static bool is_plain_name(const char *name) {
     size_t length = strlen(name);
-    if (!length || length > 200 || *name == '.' || strchr(name, '/') || strchr(name, '\\')) return false;
+    if (!length || length > 200 || *name == '.' || strchr(name, '/') || strchr(name, '\\') || strstr(name, "%00"))
+        return false;
     for (const unsigned char *c = (const unsigned char *)name; *c; c++)
         if (*c < 32 || *c == 127) return false;
     return true;
 }
 
-static void drop_path(const pelt_server *s, const char *name, char *path, size_t size) {
-    snprintf(path, size, "%s/%u%s%s", s->folder, s->drop_number, name ? "/" : "", name ? name : "");
-}
-
-/* Holding the mutex: makes room for a file of this drop. False after an answer. */
-static bool make_room(request *r, uint64_t size) {
-    pelt_server *s = r->server;
-    char folder[4096];
-    pelt_error error;
-    bool known = false;
-    for (uint32_t i = 0; i < s->dropped_count; i++) known |= !strcmp(s->dropped[i], r->name);
-    if (s->dropped_count == MOST_DROPPED || s->folder_bytes + size > MOST_FOLDER_BYTES) {
-        answer_error(r, STATUS_TOO_LARGE, "%s: too many files were sent, or they are too large", r->name);
-        return false;
-    }
-    drop_path(s, NULL, folder, sizeof folder);
-    if (pelt_folder_make(folder, &error)) return answer_failure(r, &error), false;
-    char *copy = known ? NULL : strdup(r->name);
-    if (copy) s->dropped[s->dropped_count++] = copy;
-    if (!copy && !known) return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory"), false;
-    s->folder_bytes += size;
-    return true;
-}
-
-bool api_begin_upload(request *r, uint64_t size) {
-    pelt_server *s = r->server;
-    char path[4096];
-    pelt_error error;
-    if (!s->folder) return answer_error(r, MHD_HTTP_FORBIDDEN, "files are not taken here"), false;
-    if (!r->name || !is_plain_name(r->name))
-        return answer_error(r, MHD_HTTP_BAD_REQUEST, "expected the name of a file, without a folder"), false;
-    pthread_mutex_lock(&s->mutex);
-    bool room = make_room(r, size);
-    drop_path(s, r->name, path, sizeof path);
-    pthread_mutex_unlock(&s->mutex);
-    if (!room) return false;
-    r->upload = calloc(1, sizeof *r->upload);
-    if (!r->upload) return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory"), false;
-    r->upload->left = size;
-    r->upload->writer = pelt_writer_open(path, &error);
-    if (!r->upload->writer) return answer_failure(r, &error), false;
-    return true;
-}
-
-bool api_put_upload(request *r, const char *bytes, size_t size) {
-    if (size > r->upload->left) return false;
-    r->upload->left -= size;
-    pelt_writer_put(r->upload->writer, bytes, size);
-    return true;
-}
-
-void api_drop_upload(request *r) {
-    if (!r->upload) return;
-    if (r->upload->writer) pelt_writer_drop(r->upload->writer);
-    free(r->upload);
-    r->upload = NULL;
+static void drop_path(const pelt_server *s, uint32_t number, const char *name, char *path, size_t size) {
+    snprintf(path, size, "%s/%u%s%s", s->folder, number, name ? "/" : "", name ? name : "");
 }
 
 /* Messages refer to files by the names they were sent with. */
@@ -91,6 +42,118 @@ static void hide_folder(const char *folder, char *text) {
         skip += at[skip] == '/';
         memmove(at, at + skip, strlen(at + skip) + 1);
     }
+}
+
+static void refuse(request *r, pelt_error *error) {
+    hide_folder(r->server->folder, error->text);
+    answer_failure(r, error);
+}
+
+static void free_names(drop *d) {
+    for (uint32_t i = 0; i < d->count; i++) free(d->names[i]);
+    d->count = 0;
+}
+
+/* A drop that failed, or was never finished, makes room. Holding the mutex. */
+static void discard_drop(pelt_server *s, drop *d) {
+    char folder[4096];
+    drop_path(s, d->number, NULL, folder, sizeof folder);
+    pelt_folder_remove(folder);
+    free_names(d);
+    s->folder_bytes -= d->bytes;
+    d->number = 0;
+}
+
+/* NULL if it was discarded. Holding the mutex. */
+static drop *find_drop(pelt_server *s, uint32_t number) {
+    for (int i = 0; i < MOST_DROPS; i++)
+        if (s->drops[i].number == number) return &s->drops[i];
+    return NULL;
+}
+
+/* The drop that a client calls by this name, or a new one, if need be in place of the oldest. Holding the mutex. */
+static drop *drop_named(pelt_server *s, const char *id) {
+    drop *oldest = s->drops;
+    for (int i = 0; i < MOST_DROPS; i++) {
+        if (s->drops[i].number && !strcmp(s->drops[i].id, id)) return &s->drops[i];
+        if (s->drops[i].number < oldest->number) oldest = &s->drops[i];
+    }
+    if (oldest->number) discard_drop(s, oldest);
+    oldest->number = ++s->drop_count, oldest->bytes = 0;
+    snprintf(oldest->id, sizeof oldest->id, "%s", id);
+    return oldest;
+}
+
+/* Holding the mutex: makes room for a file of a drop. False after an answer. */
+static bool make_room(request *r, drop *d, uint64_t size) {
+    pelt_server *s = r->server;
+    char folder[4096];
+    pelt_error error;
+    bool known = false;
+    for (uint32_t i = 0; i < d->count; i++) known |= !strcmp(d->names[i], r->name);
+    if (d->count == MOST_DROPPED || s->folder_bytes + size > MOST_FOLDER_BYTES) {
+        answer_error(r, STATUS_TOO_LARGE, "%s: too many files were sent, or they are too large", r->name);
+        return false;
+    }
+    if (s->upload_count == MOST_UPLOADS) {
+        answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "%s: %d files are being sent already; send it after them", r->name,
+                     MOST_UPLOADS);
+        return false;
+    }
+    drop_path(s, d->number, NULL, folder, sizeof folder);
+    char *copy = known ? NULL : strdup(r->name);
+    if (copy) d->names[d->count++] = copy;
+    if (!copy && !known) return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory"), false;
+    if (pelt_folder_make(folder, &error)) return refuse(r, &error), false;
+    r->upload->drop = d->number;
+    s->folder_bytes += size, s->upload_count++;
+    return true;
+}
+
+bool api_begin_upload(request *r, uint64_t size, const char *id) {
+    pelt_server *s = r->server;
+    char path[4096];
+    pelt_error error;
+    if (!s->folder) return answer_error(r, MHD_HTTP_FORBIDDEN, "files are not taken here"), false;
+    if (!is_plain_name(r->name))
+        return answer_error(r, MHD_HTTP_BAD_REQUEST, "expected the name of a file, without a folder"), false;
+    r->upload = calloc(1, sizeof *r->upload);
+    if (!r->upload) return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory"), false;
+    pthread_mutex_lock(&s->mutex);
+    drop *d = drop_named(s, id ? id : "");
+    bool room = make_room(r, d, size);
+    drop_path(s, d->number, r->name, path, sizeof path);
+    if (!room && r->status != MHD_HTTP_TOO_MANY_REQUESTS) discard_drop(s, d);
+    pthread_mutex_unlock(&s->mutex);
+    if (!room) return false;
+    r->upload->size = r->upload->left = size;
+    r->upload->writer = pelt_writer_open(path, &error);
+    if (!r->upload->writer) refuse(r, &error);
+    return r->upload->writer != NULL;
+}
+
+bool api_put_upload(request *r, const char *bytes, size_t size) {
+    if (size > r->upload->left) return false;
+    r->upload->left -= size;
+    pelt_writer_put(r->upload->writer, bytes, size);
+    return true;
+}
+
+void api_drop_upload(request *r) {
+    pelt_server *s = r->server;
+    struct upload *u = r->upload;
+    if (!u) return;
+    pelt_writer_drop(u->writer);
+    pthread_mutex_lock(&s->mutex);
+    if (u->drop && !u->arrived) { /* without this file the rest is of no use */
+        drop *d = find_drop(s, u->drop);
+        if (d) discard_drop(s, d);
+        s->folder_bytes -= u->size;
+    }
+    if (u->drop) s->upload_count--;
+    pthread_mutex_unlock(&s->mutex);
+    free(u);
+    r->upload = NULL;
 }
 
 /* Bundles first, so that skins find them. */
@@ -116,48 +179,55 @@ static pelt_result open_dropped(pelt_server *s, char *const *names, uint32_t cou
     return result;
 }
 
-/* The last file of a drop: opens all of them. */
-static void open_drop(request *r) {
+/* The last file of a drop: opens all of them. Those that became something stay as long as the server. */
+static void open_drop(request *r, drop *d) {
     pelt_server *s = r->server;
-    char folder[4096], *names[MOST_DROPPED];
+    char folder[4096];
     pelt_error error;
-    pthread_mutex_lock(&s->mutex);
-    uint32_t count = s->dropped_count;
-    drop_path(s, NULL, folder, sizeof folder);
-    memcpy(names, s->dropped, count * sizeof *names);
-    s->dropped_count = 0, s->drop_number++;
-    pthread_mutex_unlock(&s->mutex);
+    drop_path(s, d->number, NULL, folder, sizeof folder);
     uint32_t characters = pelt_view_character_count(s->view), boxes = pelt_view_box_count(s->view);
-    if (open_dropped(s, names, count, folder, &error)) {
-        hide_folder(s->folder, error.text);
+    pelt_result result = open_dropped(s, d->names, d->count, folder, &error);
+    bool character = pelt_view_character_count(s->view) > characters, box = pelt_view_box_count(s->view) > boxes;
+    if (result) {
         if (error.code == PELT_ERROR_ARGUMENT) error.code = PELT_ERROR_DATA;
-        answer_failure(r, &error);
+        refuse(r, &error);
     } else {
-        answer_json(r,
-                    json_pack("{s:o, s:o}", "character",
-                              pelt_view_character_count(s->view) > characters ? json_integer(characters) : json_null(),
-                              "box", pelt_view_box_count(s->view) > boxes ? json_integer(boxes) : json_null()));
+        answer_json(r, pelt_json_pack("{character:o, box:o}", character ? json_integer(characters) : json_null(),
+                                      box ? json_integer(boxes) : json_null()));
     }
-    for (uint32_t i = 0; i < count; i++) free(names[i]);
+    pthread_mutex_lock(&s->mutex);
+    if (!character && !box) discard_drop(s, d);
+    pthread_mutex_unlock(&s->mutex);
+    free_names(d);
 }
 
 void api_bundle(request *r) {
     pelt_error error;
-    pelt_writer *writer = r->upload->writer;
-    bool whole = !r->upload->left;
-    if (!whole) {
+    pelt_server *s = r->server;
+    struct upload *u = r->upload;
+    pelt_writer *writer = u->writer;
+    drop own = {0};
+    if (u->left) {
         answer_error(r, MHD_HTTP_BAD_REQUEST, "%s: the file is shorter than announced", r->name);
         return;
     }
-    r->upload->writer = NULL;
+    u->writer = NULL;
     if (pelt_writer_commit(writer, &error)) {
-        hide_folder(r->server->folder, error.text);
-        answer_failure(r, &error);
-    } else if (r->open) {
-        open_drop(r);
-    } else {
-        answer_json(r, json_pack("{s:o}", "file", pelt_json_text(r->name)));
+        refuse(r, &error);
+        return;
     }
+    pthread_mutex_lock(&s->mutex);
+    drop *d = find_drop(s, u->drop);
+    u->arrived = d != NULL;
+    if (d) d->bytes += u->size;
+    if (d && r->open) own = *d, *d = (drop){0}; /* what comes next is another drop */
+    pthread_mutex_unlock(&s->mutex);
+    if (!d)
+        answer_error(r, MHD_HTTP_CONFLICT, "%s: another file that was dropped with it has failed", r->name);
+    else if (r->open)
+        open_drop(r, &own);
+    else
+        answer_json(r, pelt_json_pack("{file:s}", r->name));
 }
 
 /* -- Bodies ------------------------------------------------------------------------------------------------------ */
@@ -167,8 +237,12 @@ static json_t *read_body(request *r) {
     json_error_t why;
     json_t *object = json_loadb(r->body, r->body_size, JSON_REJECT_DUPLICATES, &why);
     if (json_is_object(object)) return object;
+    if (!object && !*why.text) /* jansson's way of saying it */
+        answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory");
+    else
+        answer_error(r, MHD_HTTP_BAD_REQUEST, "expected a JSON object: %s",
+                     object ? "this is another value" : why.text);
     json_decref(object);
-    answer_error(r, MHD_HTTP_BAD_REQUEST, "expected a JSON object: %s", object ? "this is another value" : why.text);
     return NULL;
 }
 
@@ -305,11 +379,11 @@ void api_fit(request *r) {
         snprintf(j->name, sizeof j->name, "%s", name && *name ? name : "fitted");
         snprintf(j->text, sizeof j->text, "waiting");
         number = j->number;
-        if (!view_line_add(s->fits, &j->task)) j->number = 0, j = NULL;
+        if (!view_line_add(s->fits, &j->task)) j->number = 0, j->request = NULL, j = NULL;
     }
     pthread_mutex_unlock(&s->mutex);
     if (j) {
-        answer_json(r, json_pack("{s:i}", "job", (int)number));
+        answer_json(r, pelt_json_pack("{job:u}", number));
     } else {
         json_decref(body);
         answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "%d fits are waiting already; cancel one, or wait",
@@ -330,12 +404,12 @@ static job *find_job(request *r) {
 
 static void answer_job(request *r, const job *j) {
     static const char *const states[] = {"running", "done", "failed", "cancelled"};
-    json_t *object = json_pack("{s:i, s:s, s:f, s:o, s:i, s:o}", "job", (int)j->number, "state", states[j->state],
-                               "share", j->share, "text", pelt_json_text(j->text), "character", (int)j->character,
-                               "skin", j->state == JOB_DONE ? json_integer(j->skin) : json_null());
-    if (j->state == JOB_FAILED)
-        json_object_set_new(object, "error", json_pack("{s:o}", "text", pelt_json_text(j->error.text)));
-    answer_json(r, object);
+    json_t *skin = j->state == JOB_DONE ? json_integer(j->skin) : json_null();
+    const char *shape = j->state == JOB_FAILED
+                            ? "{job:u, state:s, share:f, text:s, character:u, skin:o, error:{text:s}}"
+                            : "{job:u, state:s, share:f, text:s, character:u, skin:o}";
+    answer_json(
+        r, pelt_json_pack(shape, j->number, states[j->state], j->share, j->text, j->character, skin, j->error.text));
 }
 
 void api_job(request *r) {
@@ -361,12 +435,11 @@ void api_stop(pelt_server *s) {
     pthread_mutex_lock(&s->mutex);
     for (int i = 0; i < MOST_JOBS; i++) atomic_store(&s->jobs[i].cancel, true);
     pthread_mutex_unlock(&s->mutex);
-    atomic_fetch_add(&s->lights, 1);
 }
 
 void api_free(pelt_server *s) {
     pthread_mutex_lock(&s->mutex);
     for (int i = 0; i < MOST_JOBS; i++) json_decref(s->jobs[i].request);
-    for (uint32_t i = 0; i < s->dropped_count; i++) free(s->dropped[i]);
+    for (int i = 0; i < MOST_DROPS; i++) free_names(&s->drops[i]);
     pthread_mutex_unlock(&s->mutex);
 }

@@ -63,31 +63,23 @@ static json_t *index_or_null(int32_t index) { return index < 0 ? json_null() : j
 
 static json_t *part_json(const pelt_surface_part *p) {
     static const char *const wraps[] = {"repeat", "mirror", "clamp"};
-    return json_pack(
-        "{s:o, s:o, s:i, s:i, s:[ffff], s:o, s:o, s:f, s:f, s:s, s:f, s:b, s:[ss]}", "name",
-        pelt_json_text(p->name ? p->name : ""), "material", p->material ? pelt_json_text(p->material) : json_null(),
-        "first_triangle", (int)p->first_triangle, "triangles", (int)p->triangle_count, "color", (double)p->color[0],
-        (double)p->color[1], (double)p->color[2], (double)p->color[3], "image", index_or_null(p->image), "normal",
-        index_or_null(p->normal), "metallic", (double)p->metallic, "roughness", (double)p->roughness, "alpha", p->alpha,
-        "cutoff", (double)p->cutoff, "two_sided", p->two_sided, "wrap", wraps[p->wrap[0]], wraps[p->wrap[1]]);
+    return pelt_json_pack("{name:s, material:s, first_triangle:u, triangles:u, color:v4, image:o, normal:o, "
+                          "metallic:f, roughness:f, alpha:s, cutoff:f, two_sided:b, wrap:[s s]}",
+                          p->name ? p->name : "", p->material, p->first_triangle, p->triangle_count, p->color,
+                          index_or_null(p->image), index_or_null(p->normal), p->metallic, p->roughness, p->alpha,
+                          p->cutoff, p->two_sided, wraps[p->wrap[0]], wraps[p->wrap[1]]);
 }
 
 pelt_result view_make_surface(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     const pelt_surface *s = view->characters[place.numbers[0]]->surface;
-    json_t *parts = json_array(), *images = json_array(), *uvs = json_null();
-    char name[60];
-    for (uint32_t i = 0; i < s->part_count; i++) json_array_append_new(parts, part_json(&s->parts[i]));
-    for (uint32_t i = 0; i < s->image_count; i++) {
-        snprintf(name, sizeof name, "data/c%u/image%u", place.numbers[0], i);
-        json_array_append_new(images, json_pack("{s:s, s:s}", "file", name, "type", s->images[i].type));
-    }
-    snprintf(name, sizeof name, "data/c%u/uvs.bin", place.numbers[0]);
-    if (s->uvs) uvs = json_string(name);
-    bool whole = json_array_size(parts) == s->part_count && json_array_size(images) == s->image_count;
-    json_t *object = json_pack("{s:o, s:o, s:o}", "uvs", uvs, "images", images, "parts", parts);
-    if (whole) return view_json(out, object, error);
-    json_decref(object);
-    return pelt_no_memory(error);
+    json_t *parts = json_array(), *images = json_array();
+    for (uint32_t i = 0; i < s->part_count; i++) parts = pelt_json_append(parts, part_json(&s->parts[i]));
+    for (uint32_t i = 0; i < s->image_count; i++)
+        images = pelt_json_append(images, pelt_json_pack("{file:o, type:s}",
+                                                         pelt_json_format("data/c%u/image%u", place.numbers[0], i),
+                                                         s->images[i].type));
+    json_t *uvs = s->uvs ? pelt_json_format("data/c%u/uvs.bin", place.numbers[0]) : json_null();
+    return view_json(out, pelt_json_pack("{uvs:o, images:o, parts:o}", uvs, images, parts), error);
 }
 
 static pelt_result copy_bytes(const void *bytes, size_t size, const char *type, pelt_resource *out, pelt_error *error) {

@@ -31,24 +31,19 @@ static pelt_result read_truth(view_box *box, const view_face_clip *clip, uint32_
 /* -- Show -------------------------------------------------------------------------------------------------------- */
 
 static json_t *clip_json(const view_box *box, uint32_t b, uint32_t i) {
-    char truth[60], keyed[60], verdicts[60];
-    snprintf(truth, sizeof truth, "data/b%u/clip%u/truth/%%d.bin", b, i);
-    snprintf(keyed, sizeof keyed, "data/b%u/clip%u/keyed/%%d.bin", b, i);
-    snprintf(verdicts, sizeof verdicts, "data/b%u/clip%u/verdicts.json", b, i);
-    return json_pack("{s:o, s:i, s:s, s:s, s:s}", "name", pelt_json_text(box->clips[i].name), "frames",
-                     (int)frame_count(box, &box->clips[i]), "truth", truth, "keyed", keyed, "verdicts", verdicts);
+    return pelt_json_pack("{name:s, frames:u, truth:o, keyed:o, verdicts:o}", box->clips[i].name,
+                          frame_count(box, &box->clips[i]), pelt_json_format("data/b%u/clip%u/truth/%%d.bin", b, i),
+                          pelt_json_format("data/b%u/clip%u/keyed/%%d.bin", b, i),
+                          pelt_json_format("data/b%u/clip%u/verdicts.json", b, i));
 }
 
 json_t *view_face_json(view_box *box, uint32_t b) {
     const pelt_keys *keys = &box->keys;
-    char mesh[40];
-    json_t *list = json_array(), *clips = json_array();
-    snprintf(mesh, sizeof mesh, "data/b%u/mesh.bin", b);
-    for (uint32_t k = 0; k < keys->key_count; k++) json_array_append_new(list, json_integer(keys->key_points[k]));
-    for (uint32_t i = 0; i < box->clip_count; i++) json_array_append_new(clips, clip_json(box, b, i));
-    return json_pack("{s:s, s:o, s:s, s:i, s:i, s:o, s:o, s:o}", "kind", "face", "name", pelt_json_text(box->name),
-                     "mesh", mesh, "points", (int)keys->point_count, "basis", (int)keys->basis_count, "diagonal",
-                     pelt_json_number(keys->diagonal), "keys", list, "clips", clips);
+    json_t *clips = json_array();
+    for (uint32_t i = 0; i < box->clip_count; i++) clips = pelt_json_append(clips, clip_json(box, b, i));
+    return pelt_json_pack("{kind:s, name:s, mesh:o, points:u, basis:u, diagonal:f, keys:o, clips:o}", "face", box->name,
+                          pelt_json_format("data/b%u/mesh.bin", b), keys->point_count, keys->basis_count,
+                          keys->diagonal, pelt_json_integers(keys->key_points, keys->key_count), clips);
 }
 
 /* The mesh of the character, or the mean of the points. */
@@ -170,9 +165,9 @@ static pelt_result judge_frame(pelt_soft_cache *cache, looking_up *l, keyed *k, 
     result = read_truth(l->box, l->clip, frame, k->truth, error);
     if (result) return result;
     keyed_fill(k, NULL);
-    json_array_append_new(v->verdict, json_string(names[info.verdict]));
-    json_array_append_new(v->misfit, pelt_json_number(info.misfit.e));
-    json_array_append_new(v->error, pelt_json_number(largest_error(k->points, k->truth, k->keys->point_count)));
+    v->verdict = pelt_json_append(v->verdict, json_string(names[info.verdict]));
+    v->misfit = pelt_json_append(v->misfit, pelt_json_number(info.misfit.e));
+    v->error = pelt_json_append(v->error, pelt_json_number(largest_error(k->points, k->truth, k->keys->point_count)));
     return PELT_OK;
 }
 
@@ -201,12 +196,10 @@ static pelt_result judge(pelt_view *view, view_place place, pelt_resource *out, 
     }
     keyed_close(&k);
     free(l.frame), free(memory), free(values);
-    bool whole =
-        json_array_size(v.verdict) == count && json_array_size(v.misfit) == count && json_array_size(v.error) == count;
-    json_t *object = json_pack("{s:o, s:o, s:o}", "verdict", v.verdict, "misfit", v.misfit, "error", v.error);
-    if (!result && whole) return view_json(out, object, error);
+    json_t *object = pelt_json_pack("{verdict:o, misfit:o, error:o}", v.verdict, v.misfit, v.error);
+    if (!result) return view_json(out, object, error);
     json_decref(object);
-    return result ? result : pelt_no_memory(error);
+    return result;
 }
 
 pelt_result view_make_face_verdicts(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {

@@ -1,8 +1,6 @@
 /* figures.c: the error of a skin, in total and per frame, and its time per vertex. */
 
 #include "fit/measure/measure.h"
-#include "rig/clock.h"
-#include "rig/sort.h"
 #include "runtime/format.h"
 #include "view/show.h"
 #include <math.h>
@@ -44,15 +42,14 @@ static pelt_result measure_frames(pelt_view *view, view_place place, pelt_resour
     for (uint32_t f = 0; positions && f < clip->frame_count && !atomic_load(&view->stop); f++) {
         pelt_player_frame(player, clip, f, positions, NULL);
         frame_error e = error_of(positions, clip->positions + f * row, bundle->mesh.vertex_count);
-        json_array_append_new(rms, pelt_json_number(e.rms));
-        json_array_append_new(most, pelt_json_number(e.max));
-        json_array_append_new(worst, json_integer(e.worst));
+        rms = pelt_json_append(rms, pelt_json_number(e.rms));
+        most = pelt_json_append(most, pelt_json_number(e.max));
+        worst = pelt_json_append(worst, json_integer(e.worst));
     }
     free(positions);
     pelt_player_free(player);
-    bool whole = json_array_size(rms) == clip->frame_count && json_array_size(most) == clip->frame_count &&
-                 json_array_size(worst) == clip->frame_count;
-    json_t *object = json_pack("{s:o, s:o, s:o}", "rms", rms, "max", most, "worst_vertex", worst);
+    bool whole = json_array_size(worst) == clip->frame_count;
+    json_t *object = pelt_json_pack("{rms:o, max:o, worst_vertex:o}", rms, most, worst);
     if (whole) return view_json(out, object, error);
     json_decref(object);
     return atomic_load(&view->stop) ? pelt_fail(error, PELT_ERROR_CANCELLED, "pelt view is ending")
@@ -67,48 +64,12 @@ pelt_result view_make_errors(pelt_view *view, view_place place, pelt_resource *o
 
 /* -- In total ---------------------------------------------------------------------------------------------------- */
 
-/* The pose of a frame in the skin's joint order. */
-static void skin_pose(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame,
-                      pelt_transform *all, pelt_transform *locals) {
-    if (clip) pelt_clip_pose(clip, &bundle->skeleton, frame, all);
-    for (uint32_t j = 0; j < skin->joint_count; j++) {
-        locals[j] = skin->joints[j].rest;
-        for (uint32_t k = 0; clip && k < bundle->skeleton.joint_count; k++)
-            if (!strcmp(bundle->skeleton.names[k], skin->names + skin->joints[j].name)) {
-                locals[j] = all[k];
-                break;
-            }
-    }
-}
-
-/* Nanoseconds per vertex for a whole frame (pose, positions, normals) on one thread: the median of several. */
-static double time_frames(const pelt_skin *skin, const pelt_bundle *bundle) {
-    enum { FRAMES = 25 };
-    double times[FRAMES] = {0};
-    const pelt_clip *clip = bundle && bundle->clip_count ? bundle->clips[0] : NULL;
-    void *scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(skin));
-    float *positions = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
-    float *normals = aligned_alloc(PELT_ALIGN, pelt_output_size(skin));
-    pelt_transform *locals = malloc(skin->joint_count * sizeof *locals);
-    pelt_transform *all = malloc((bundle ? bundle->skeleton.joint_count : 1) * sizeof *all);
-    bool ready = scratch && positions && normals && locals && all;
-    for (uint32_t i = 0; ready && i < FRAMES; i++) {
-        skin_pose(skin, bundle, clip, clip ? i * clip->frame_count / FRAMES : 0, all, locals);
-        double start = pelt_thread_seconds();
-        pelt_pose(skin, locals, scratch);
-        pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
-        times[i] = pelt_thread_seconds() - start;
-    }
-    free(scratch), free(positions), free(normals), free(locals), free(all);
-    return ready ? 1e9 * pelt_quantile(times, FRAMES, 0.5) / skin->vertex_count : NAN;
-}
-
 static json_t *known(double value) { return value < 0 ? json_null() : pelt_json_number(value); }
 
 json_t *view_measure_json(const pelt_fact_measure *m) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:i}", "rel_err", known(m->rel_err), "rms", known(m->rms), "max",
-                     known(m->max), "roughness", known(m->roughness), "normals", known(m->normal_rms_degrees), "frames",
-                     (int)m->frame_count);
+    return pelt_json_pack("{rel_err:o, rms:o, max:o, roughness:o, normals:o, frames:u}", known(m->rel_err),
+                          known(m->rms), known(m->max), known(m->roughness), known(m->normal_rms_degrees),
+                          m->frame_count);
 }
 
 /* All frames of all clips with truth; from malloc. */
@@ -152,9 +113,14 @@ static pelt_result measure_skin(pelt_view *view, view_place place, pelt_resource
     if (result) return result;
     const char *on = !told ? "measured" : told == &skin->skin.facts->holdout ? "held out" : "training";
     json_t *json = view_measure_json(told ? told : &figures);
-    json_object_set_new(json, "on", told || figures.frame_count ? json_string(on) : json_null());
-    json_object_set_new(json, "nanoseconds", pelt_json_number(time_frames(&skin->skin, c->bundle)));
-    return view_json(out, json, error);
+    int failed = json_object_set_new(json, "on", told || figures.frame_count ? json_string(on) : json_null());
+    const pelt_bundle *bundle = c->bundle;
+    double time = pelt_frame_nanoseconds(&skin->skin, bundle ? &bundle->skeleton : NULL,
+                                         bundle && bundle->clip_count ? bundle->clips[0] : NULL);
+    failed |= json_object_set_new(json, "nanoseconds", pelt_json_number(time));
+    if (!failed && !isnan(time)) return view_json(out, json, error);
+    json_decref(json);
+    return pelt_no_memory(error);
 }
 
 pelt_result view_make_figures(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {

@@ -115,15 +115,9 @@ static float displaced(const view_skin *skin, uint32_t support, float *amounts) 
     return most;
 }
 
-static json_t *numbers(const uint32_t *list, uint32_t count) {
-    json_t *array = json_array();
-    for (uint32_t i = 0; i < count; i++) json_array_append_new(array, json_integer(list[i]));
-    return array;
-}
-
 static json_t *singular_json(const view_singular *s) {
     json_t *array = s->values ? json_array() : json_null();
-    for (uint32_t i = 0; i < s->count; i++) json_array_append_new(array, pelt_json_number(s->values[i]));
+    for (uint32_t i = 0; i < s->count; i++) array = pelt_json_append(array, pelt_json_number(s->values[i]));
     return array;
 }
 
@@ -131,45 +125,42 @@ static json_t *singular_json(const view_singular *s) {
 static json_t *displacing(const view_inside *in, const pelt_source *s) {
     json_t *array = json_array();
     for (uint32_t k = s->first; k < s->first + s->count; k++)
-        if (displaces(in, k)) json_array_append_new(array, json_integer(k));
+        if (displaces(in, k)) array = pelt_json_append(array, json_integer(k));
     return array;
 }
 
 static json_t *support_json(const view_skin *skin, view_place place, uint32_t support, float *amounts) {
     const view_inside *in = skin->inside;
     const pelt_source *s = &in->sources.list[in->supports[support]];
-    char name[1000], file[100];
+    char name[1000];
     uint32_t points = 0;
     displaced(skin, support, amounts);
     for (uint32_t v = 0; v < skin->skin.vertex_count; v++) points += amounts[v] > 0;
     name_source(&skin->skin, s, name, sizeof name);
     if (s->joint_count + s->control_count > 4) snprintf(name, sizeof name, "part %u", support + 1);
-    snprintf(file, sizeof file, "data/c%u/skin%u/support%u.bin", place.numbers[0], place.numbers[1], support);
-    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:i, s:s, s:o}", "joint",
-                     s->joint_count ? json_integer(s->joints[0]) : json_null(), "joints",
-                     numbers(s->joints, s->joint_count), "controls", numbers(s->controls, s->control_count), "name",
-                     pelt_json_text(name), "kind", kind_name(&skin->skin, s), "singular_values",
-                     singular_json(&in->singular[support]), "points", (int)points, "weights", file, "coefficients",
-                     displacing(in, s));
+    return pelt_json_pack(
+        "{joint:o, joints:o, controls:o, name:s, kind:s, singular_values:o, points:u, weights:o, coefficients:o}",
+        s->joint_count ? json_integer(s->joints[0]) : json_null(), pelt_json_integers(s->joints, s->joint_count),
+        pelt_json_integers(s->controls, s->control_count), name, kind_name(&skin->skin, s),
+        singular_json(&in->singular[support]), points,
+        pelt_json_format("data/c%u/skin%u/support%u.bin", place.numbers[0], place.numbers[1], support),
+        displacing(in, s));
 }
 
 pelt_result view_make_inside(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     const view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);
     const view_inside *in = skin->inside;
-    char file[100];
     float *amounts = malloc((skin->skin.vertex_count + 1) * sizeof *amounts);
-    json_t *supports = json_array();
-    for (uint32_t i = 0; amounts && i < in->support_count; i++)
-        json_array_append_new(supports, support_json(skin, place, i, amounts));
+    json_t *supports = amounts ? json_array() : NULL;
+    for (uint32_t i = 0; supports && i < in->support_count; i++)
+        supports = pelt_json_append(supports, support_json(skin, place, i, amounts));
     free(amounts);
-    bool whole = json_array_size(supports) == in->support_count;
-    snprintf(file, sizeof file, "data/c%u/skin%u/displacement%%d.bin", place.numbers[0], place.numbers[1]);
+    json_t *file = in->coefficient_count
+                       ? pelt_json_format("data/c%u/skin%u/displacement%%d.bin", place.numbers[0], place.numbers[1])
+                       : json_null();
     json_t *object =
-        json_pack("{s:o, s:o, s:i}", "supports", supports, "displacements",
-                  in->coefficient_count ? json_string(file) : json_null(), "coefficients", (int)in->coefficient_count);
-    if (whole) return view_json(out, object, error);
-    json_decref(object);
-    return pelt_no_memory(error);
+        pelt_json_pack("{supports:o, displacements:o, coefficients:u}", supports, file, in->coefficient_count);
+    return view_json(out, object, error);
 }
 
 /* -- Arrays ------------------------------------------------------------------------------------------------------ */

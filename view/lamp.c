@@ -14,24 +14,26 @@ struct view_lamp {
 
 /* -- Files ------------------------------------------------------------------------------------------------------- */
 
-static bool is_light(const char *path) {
+static pelt_result find_light(const char *path, bool *found, pelt_error *error) {
     pelt_keys keys;
-    pelt_bytes *bytes = pelt_keys_read(path, &keys, NULL);
-    bool found = bytes && pelt_relight_is_light(&keys);
+    pelt_bytes *bytes = pelt_keys_read(path, &keys, error);
+    *found = bytes && pelt_relight_is_light(&keys);
     pelt_bytes_free(bytes);
-    return found;
+    return bytes ? PELT_OK : error->code;
 }
 
 pelt_result view_lamp_open(const char *path, struct view_lamp **lamp, pelt_error *error) {
+    bool found;
     *lamp = NULL;
-    if (!is_light(path)) return PELT_OK;
+    pelt_result result = find_light(path, &found, error);
+    if (result || !found) return result;
     struct view_lamp *l = calloc(1, sizeof *l);
     if (!l) return pelt_no_memory(error);
     pthread_mutex_init(&l->mutex, NULL);
-    pelt_result result = pelt_relight_open(&l->file, path, NULL, error);
+    result = pelt_relight_open(&l->file, path, NULL, error);
     if (!result) {
         l->live = pelt_relight_live_new(&l->file, error);
-        if (!l->live) result = error ? error->code : PELT_ERROR_MEMORY;
+        if (!l->live) result = error->code;
     }
     if (result)
         view_lamp_close(l);
@@ -50,8 +52,7 @@ void view_lamp_close(struct view_lamp *lamp) {
 
 /* -- Show -------------------------------------------------------------------------------------------------------- */
 
-static json_t *three(const float v[3]) { return json_pack("[fff]", (double)v[0], (double)v[1], (double)v[2]); }
-static json_t *three_doubles(const double v[3]) { return json_pack("[fff]", v[0], v[1], v[2]); }
+static json_t *three(const double v[3]) { return pelt_json_pack("[f f f]", v[0], v[1], v[2]); }
 
 static void middle(const struct view_lamp *lamp, float at[3]) {
     pelt_light light = pelt_light_grid_at(&lamp->file.view, &lamp->file.facts.grid, 0.5, 0.5);
@@ -65,20 +66,17 @@ json_t *view_lamp_json(view_box *box, uint32_t index) {
     pelt_extent extent = pelt_tracer_extent(v->tracer);
     json_t *keys = json_array();
     float at[3];
-    char picture[40];
     for (uint32_t k = 0; k < lamp->file.keys.key_count; k++) {
         uint32_t pixel = pelt_light_view_pixel_of(v, lamp->file.keys.key_points[k]);
-        if (pixel != UINT32_MAX) json_array_append_new(keys, json_integer(pixel));
+        if (pixel != UINT32_MAX) keys = pelt_json_append(keys, json_integer(pixel));
     }
     middle(lamp, at);
-    snprintf(picture, sizeof picture, "data/b%u/picture.bin", index);
-    return json_pack("{s:s, s:o, s:i, s:i, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:[ooo], s:f}, s:{s:o, s:o}, s:s}", "kind",
-                     "light", "name", pelt_json_text(box->name), "width", (int)v->width, "height", (int)v->height,
-                     "keys", keys, "light", "at", three(at), "least", three(grid->low), "most", three(grid->high),
-                     "camera", "eye", three_doubles(v->camera.eye), "axes", three_doubles(v->camera.axes[0]),
-                     three_doubles(v->camera.axes[1]), three_doubles(v->camera.axes[2]), "field_of_view",
-                     v->camera.field_of_view, "extent", "low", three(extent.low), "high", three(extent.high), "picture",
-                     picture);
+    return pelt_json_pack(
+        "{kind:s, name:s, width:u, height:u, keys:o, light:{at:v3, least:v3, most:v3}, camera:{eye:o, "
+        "axes:[o o o], field_of_view:f}, extent:{low:v3, high:v3}, picture:o}",
+        "light", box->name, v->width, v->height, keys, at, grid->low, grid->high, three(v->camera.eye),
+        three(v->camera.axes[0]), three(v->camera.axes[1]), three(v->camera.axes[2]), v->camera.field_of_view,
+        extent.low, extent.high, pelt_json_format("data/b%u/picture.bin", index));
 }
 
 /* -- Pictures ---------------------------------------------------------------------------------------------------- */
@@ -92,20 +90,20 @@ typedef struct head {
 static pelt_result draw(struct view_lamp *lamp, const pelt_relight_place *place, pelt_resource *out,
                         pelt_error *error) {
     const pelt_light_view *v = &lamp->file.view;
-    pelt_relight_seen seen;
+    double misfit;
     head first = {.width = v->width, .height = v->height};
     uint8_t *bytes =
         view_bytes(out, sizeof first + 3 * (size_t)v->width * v->height, "application/octet-stream", error);
     if (!bytes) return PELT_ERROR_MEMORY;
     pthread_mutex_lock(&lamp->mutex);
     double start = pelt_wall_seconds();
-    pelt_result result = pelt_relight_live_draw(lamp->live, place, bytes + sizeof first, &seen, error);
+    pelt_result result = pelt_relight_live_draw(lamp->live, place, bytes + sizeof first, &misfit, error);
     double seconds = pelt_wall_seconds() - start;
     pthread_mutex_unlock(&lamp->mutex);
     if (result) return free(out->bytes), out->bytes = NULL, result;
-    float trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f}, (float)seen.misfit);
+    float trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f}, (float)misfit);
     first.verdict = trust >= 1 ? 0 : trust > 0 ? 1 : 2;
-    first.misfit = (float)seen.misfit, first.milliseconds = (float)(1e3 * seconds);
+    first.misfit = (float)misfit, first.milliseconds = (float)(1e3 * seconds);
     memcpy(bytes, &first, sizeof first);
     return PELT_OK;
 }

@@ -1,18 +1,14 @@
 /* open.c: turns files into characters, skins and boxes, and matches those that belong together. */
 
 #include "view/show.h"
+#include "rig/text.h"
 #include <string.h>
 
 /* -- Names ------------------------------------------------------------------------------------------------------- */
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* "arm" of "work/arm.pelt"; from malloc. */
 static char *stem(const char *path) {
-    char *name = strdup(base_name(path)), *dot = name ? strrchr(name, '.') : NULL;
+    char *name = strdup(pelt_base_name(path)), *dot = name ? strrchr(name, '.') : NULL;
     if (dot && dot != name) *dot = 0;
     return name;
 }
@@ -93,7 +89,7 @@ static pelt_result add_embedded(view_character *c, const char *path, pelt_error 
 }
 
 static pelt_result read_bundle(view_character *c, const char *path, pelt_error *error) {
-    c->file = strdup(base_name(path));
+    c->file = strdup(pelt_base_name(path));
     c->bundle = pelt_bundle_read(path, error);
     if (!c->bundle) return error->code;
     const pelt_mesh *mesh = &c->bundle->mesh;
@@ -210,7 +206,7 @@ void pelt_view_free(pelt_view *view) {
 }
 
 static pelt_result add_file(pelt_view *view, const char *path, pelt_error *error) {
-    if (pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf")) return add_bundle(view, path, error);
+    if (pelt_is_gltf(path)) return add_bundle(view, path, error);
     if (pelt_ends_with(path, ".keys")) return add_box(view, path, error);
     if (pelt_ends_with(path, ".npy") || pelt_ends_with(path, ".pc2") || pelt_ends_with(path, ".mdd"))
         return add_cache(view, path, error);
@@ -227,25 +223,30 @@ pelt_result pelt_view_add(pelt_view *view, const char *path, pelt_error *error) 
 
 /* -- Matching --------------------------------------------------------------------------------------- */
 
-/* By the mesh hash; skins without one, by their vertices and joints. */
-static bool is_made_for(const pelt_skin *skin, const view_character *c) {
-    if (!c->bundle || skin->vertex_count != c->bundle->mesh.vertex_count) return false;
-    if (skin->mesh_hash) return *skin->mesh_hash == c->hash;
-    pelt_player *player = pelt_player_new(skin, c->bundle, NULL);
+/* By the mesh hash; skins without one, by their vertices and joints. Fails only for want of memory. */
+static pelt_result is_made_for(const pelt_skin *skin, const view_character *c, bool *made, pelt_error *error) {
+    pelt_error own;
+    *made = c->bundle && skin->vertex_count == c->bundle->mesh.vertex_count;
+    if (*made && skin->mesh_hash) *made = *skin->mesh_hash == c->hash;
+    if (!*made || skin->mesh_hash) return PELT_OK;
+    pelt_player *player = pelt_player_new(skin, c->bundle, &own);
     pelt_player_free(player);
-    return player != NULL;
+    *made = player != NULL;
+    return !player && own.code == PELT_ERROR_MEMORY ? pelt_no_memory(error) : PELT_OK;
 }
 
 /* Among several characters with the same mesh, the one whose file the skin names. */
 static bool is_named_by(const pelt_skin *skin, const view_character *c) {
-    return skin->facts && c->file && !strcmp(base_name(pelt_facts_text(skin->facts, PELT_FACT_BUNDLE)), c->file);
+    return skin->facts && c->file && !strcmp(pelt_base_name(pelt_facts_text(skin->facts, PELT_FACT_BUNDLE)), c->file);
 }
 
 static pelt_result place_skin(pelt_view *view, view_skin *skin, pelt_error *error) {
     view_character *found = NULL;
     for (uint32_t i = 0; i < view->character_count; i++) {
         view_character *c = view->characters[i];
-        if (is_made_for(&skin->skin, c) && (!found || is_named_by(&skin->skin, c))) found = c;
+        bool made;
+        if (is_made_for(&skin->skin, c, &made, error)) return PELT_ERROR_MEMORY;
+        if (made && (!found || is_named_by(&skin->skin, c))) found = c;
     }
     if (found) return add_to_character(found, skin, error);
     view_character *c = new_character(view, skin->name, error); /* points only */
@@ -299,19 +300,18 @@ static pelt_result give_clip(pelt_view *view, uint32_t loose, pelt_error *error)
 
 static pelt_result arrange(pelt_view *view, pelt_error *error) {
     pelt_result result = PELT_OK;
-    while (view->loose_count && !result) {
-        result = place_skin(view, view->loose_skins[0], error);
-        if (result) free_skin(view->loose_skins[0]);
-        view->loose_count--;
-        memmove(view->loose_skins, view->loose_skins + 1, view->loose_count * sizeof *view->loose_skins);
+    for (uint32_t i = 0; i < view->loose_count; i++) { /* after a failure none is left to those that come later */
+        if (!result) result = place_skin(view, view->loose_skins[i], error);
+        if (result) free_skin(view->loose_skins[i]);
     }
+    view->loose_count = 0;
     for (uint32_t i = 0; i < view->box_count && !result; i++)
         if (!view->boxes[i]->lamp && !view->boxes[i]->character) result = give_mesh(view, view->boxes[i], error);
-    while (view->loose_clip_count && !result) {
-        result = give_clip(view, view->loose_clip_count - 1, error);
-        view->loose_clip_count--;
-        free(view->loose_clips[view->loose_clip_count]), free(view->loose_clip_names[view->loose_clip_count]);
+    for (uint32_t i = 0; i < view->loose_clip_count; i++) {
+        if (!result) result = give_clip(view, i, error);
+        free(view->loose_clips[i]), free(view->loose_clip_names[i]);
     }
+    view->loose_clip_count = 0;
     return result;
 }
 
@@ -330,8 +330,9 @@ pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *
     if (!skin) return error ? error->code : own.code;
     pthread_rwlock_wrlock(&view->lock);
     view_character *c = view_character_at(view, character);
-    pelt_result result = c ? PELT_OK : view_absent(error);
-    if (c && !is_made_for(&skin->skin, c))
+    bool made = false;
+    pelt_result result = c ? is_made_for(&skin->skin, c, &made, error) : view_absent(error);
+    if (!result && !made)
         result =
             pelt_fail(error, PELT_ERROR_DATA, "%s: the file has changed since it was opened; open it again", c->name);
     if (!result) result = add_to_character(c, skin, error);

@@ -5,6 +5,7 @@
 #include "rig/clock.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ void answer_json(request *r, json_t *object) {
     char *text = object ? pelt_json_dump(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(object);
     if (!r->status) r->status = MHD_HTTP_OK;
-    if (!text) r->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+    if (!text) r->status = MHD_HTTP_SERVICE_UNAVAILABLE;
     r->answer = (pelt_resource){text, text ? strlen(text) : 0, "application/json"};
 }
 
@@ -31,7 +32,7 @@ void answer_error(request *r, unsigned status, const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     r->status = status;
-    answer_json(r, json_pack("{s:{s:o}}", "error", "text", pelt_json_text(text)));
+    answer_json(r, pelt_json_pack("{error:{text:s}}", text));
 }
 
 void answer_failure(request *r, const pelt_error *error) {
@@ -59,9 +60,13 @@ static const struct {
     {"Cache-Control", "no-store"},
 };
 
-static void set_phase(struct MHD_Connection *c, phase now) {
+static connection *own_of(struct MHD_Connection *c) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    connection *own = info ? info->socket_context : NULL;
+    return info ? info->socket_context : NULL;
+}
+
+static void set_phase(struct MHD_Connection *c, phase now) {
+    connection *own = own_of(c);
     if (own) own->phase = now, own->since = pelt_wall_seconds();
 }
 
@@ -71,25 +76,28 @@ static void change_phase(request *r, phase now) {
     pthread_mutex_unlock(&r->server->mutex);
 }
 
-static enum MHD_Result send_response(request *r, struct MHD_Response *response) {
+/* With all of its headers or not at all: closing the connection is better than leaving one out. */
+static enum MHD_Result send_response(request *r, struct MHD_Response *response, const char *type) {
     if (!response) return MHD_NO;
+    bool whole = MHD_add_response_header(response, "Content-Type", type);
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        MHD_add_response_header(response, headers[i].name, headers[i].value);
-    if (r->status == MHD_HTTP_METHOD_NOT_ALLOWED) MHD_add_response_header(response, "Allow", "GET, POST, DELETE");
+        whole &= MHD_add_response_header(response, headers[i].name, headers[i].value);
+    if (r->status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        whole &= MHD_add_response_header(response, "Allow", "GET, POST, DELETE");
     change_phase(r, PHASE_ANSWERING);
-    enum MHD_Result queued = MHD_queue_response(r->connection, r->status, response);
+    enum MHD_Result queued = whole ? MHD_queue_response(r->connection, r->status, response) : MHD_NO;
     MHD_destroy_response(response);
     return queued;
 }
 
 static enum MHD_Result send_answer(request *r) {
+    static char no_memory[] = "{\"error\":{\"text\":\"not enough memory\"}}";
+    bool made = r->answer.bytes != NULL;
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(r->answer.size, r->answer.bytes ? r->answer.bytes : "", MHD_RESPMEM_MUST_FREE);
-    if (response && r->answer.bytes) {
-        r->answer.bytes = NULL; /* now owned by the response */
-        MHD_add_response_header(response, "Content-Type", r->answer.type ? r->answer.type : "application/json");
-    }
-    return send_response(r, response);
+        made ? MHD_create_response_from_buffer(r->answer.size, r->answer.bytes, MHD_RESPMEM_MUST_FREE)
+             : MHD_create_response_from_buffer(strlen(no_memory), no_memory, MHD_RESPMEM_PERSISTENT);
+    if (response) r->answer.bytes = NULL; /* now owned by the response */
+    return send_response(r, response, made && r->answer.type ? r->answer.type : "application/json");
 }
 
 /* -- The page ---------------------------------------------------------------------------------------------------- */
@@ -100,18 +108,20 @@ static bool takes_gzip(const request *r) {
 }
 
 static enum MHD_Result send_page(request *r, const pelt_page_file *file) {
-    struct MHD_Response *response;
-    if (takes_gzip(r)) {
-        response = MHD_create_response_from_buffer(file->gzip_size, (void *)file->gzip, MHD_RESPMEM_PERSISTENT);
-        if (response) MHD_add_response_header(response, "Content-Encoding", "gzip");
-    } else {
-        unsigned char *bytes = pelt_page_bytes(file);
-        response = bytes ? MHD_create_response_from_buffer(file->size, bytes, MHD_RESPMEM_MUST_FREE) : NULL;
+    bool zipped = takes_gzip(r);
+    unsigned char *bytes = zipped ? (unsigned char *)file->gzip : pelt_page_bytes(file);
+    struct MHD_Response *response =
+        bytes ? MHD_create_response_from_buffer(zipped ? file->gzip_size : file->size, bytes,
+                                                zipped ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE)
+              : NULL;
+    if (!response && !zipped) free(bytes);
+    if (!response || !MHD_add_response_header(response, "Vary", "Accept-Encoding") ||
+        (zipped && !MHD_add_response_header(response, "Content-Encoding", "gzip"))) {
+        if (response) MHD_destroy_response(response);
+        return answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory"), send_answer(r);
     }
-    if (response) MHD_add_response_header(response, "Content-Type", file->type);
-    if (response) MHD_add_response_header(response, "Vary", "Accept-Encoding");
     r->status = MHD_HTTP_OK;
-    return send_response(r, response);
+    return send_response(r, response, file->type);
 }
 
 /* -- Routes ------------------------------------------------------------------------------------ */
@@ -188,6 +198,13 @@ static bool is_key(const pelt_server *s, const char *key) {
     return !different;
 }
 
+static void meet(request *r) {
+    pthread_mutex_lock(&r->server->mutex);
+    connection *own = own_of(r->connection);
+    if (own) own->stranger = false;
+    pthread_mutex_unlock(&r->server->mutex);
+}
+
 /* Rejects pages of other sites that found the port, or that reach this machine under their own name (DNS rebinding). */
 static bool may_ask(request *r, const char *url) {
     const pelt_server *s = r->server;
@@ -207,7 +224,9 @@ static bool may_ask(request *r, const char *url) {
         return false;
     }
     bool page = strncmp(url, "/data/", 6) && strncmp(url, "/api/", 5);
-    if (page || (key->count == 1 && is_key(s, key->value))) return true;
+    bool known = key->count == 1 && is_key(s, key->value);
+    if (known) meet(r);
+    if (page || known) return true;
     answer_error(r, MHD_HTTP_FORBIDDEN, "the key is missing or wrong; open the address that pelt view printed");
     return false;
 }
@@ -216,7 +235,10 @@ static bool may_ask(request *r, const char *url) {
 
 static void finish_task(view_task *task, bool stopping) {
     request *r = (request *)task;
-    if (stopping)
+    connection *own = own_of(r->connection);
+    if (own && own->gone)
+        answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "nobody waits for this any more");
+    else if (stopping)
         answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "pelt view is ending");
     else
         r->route->handle(r);
@@ -254,11 +276,15 @@ static enum MHD_Result start_work(request *r) {
     return MHD_YES;
 }
 
-/* The announced length of the body; false: more than `most`, or not given. */
+/* The announced length of the body; false: more than `most`, not given, or contradicted by another header. */
 static bool body_length(request *r, uint64_t most, uint64_t *length) {
-    const char *text = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Length");
+    header given[] = {{"Content-Length"}, {"Transfer-Encoding"}, {NULL}};
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, note_header, given);
+    const char *text = given[0].value;
     char *end;
     *length = 0;
+    if (given[0].count > 1 || (given[0].count && given[1].count))
+        return answer_error(r, MHD_HTTP_BAD_REQUEST, "the length of the body is given twice"), false;
     if (!text) return answer_error(r, MHD_HTTP_LENGTH_REQUIRED, "the length of the body is missing"), false;
     errno = 0;
     *length = strtoull(text, &end, 10);
@@ -276,17 +302,23 @@ static bool content_is(request *r, const char *type) {
     return false;
 }
 
+static bool named(request *r) {
+    if (!r->name) answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory");
+    return r->name != NULL;
+}
+
 static bool begin_body(request *r) {
     const char *name = MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, "name");
     const char *open = MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, "open");
+    const char *together = MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, "drop");
     uint64_t length;
     if (r->route->file) {
         r->name = strdup(name ? name : ""), r->open = open && !strcmp(open, "1");
-        return content_is(r, "application/octet-stream") && body_length(r, MOST_FILE_BYTES, &length) &&
-               api_begin_upload(r, length);
+        return named(r) && content_is(r, "application/octet-stream") && body_length(r, MOST_FILE_BYTES, &length) &&
+               api_begin_upload(r, length, together);
     }
     if (!content_is(r, "application/json") || !body_length(r, MOST_JSON_BYTES, &length)) return false;
-    r->body = malloc((size_t)length + 1);
+    r->body = malloc((size_t)length + 1), r->body_room = (size_t)length;
     if (!r->body) answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory");
     return r->body != NULL;
 }
@@ -323,7 +355,10 @@ static enum MHD_Result begin_request(request *r, const char *method, const char 
     /* "data/show.json" of "/data/show.json"; "7" of "/api/job/7" */
     const char *path = r->route->path;
     bool resource = r->route->line == BY_RESOURCE;
-    if (path[strlen(path) - 1] == '/') r->name = strdup(resource ? url + 1 : url + strlen(path));
+    if (path[strlen(path) - 1] == '/') {
+        r->name = strdup(resource ? url + 1 : url + strlen(path));
+        if (!named(r)) return send_answer(r);
+    }
     if (!strcmp(method, "POST") && !begin_body(r)) return send_answer(r);
     r->state = REQUEST_RECEIVING;
     change_phase(r, PHASE_RECEIVING);
@@ -333,7 +368,7 @@ static enum MHD_Result begin_request(request *r, const char *method, const char 
 /* More of the body; false: more than announced, or none was expected. */
 static bool take_body(request *r, const char *bytes, size_t size) {
     if (r->upload) return api_put_upload(r, bytes, size);
-    if (!r->body || size > MOST_JSON_BYTES - r->body_size) return false;
+    if (!r->body || size > r->body_room - r->body_size) return false;
     memcpy(r->body + r->body_size, bytes, size);
     r->body_size += size;
     return true;
@@ -377,6 +412,13 @@ static void end_request(void *user, struct MHD_Connection *c, void **own, enum M
 
 /* -- Connections and their timer ----------------------------------------------------------------------------------- */
 
+/* Whoever connects without asking holds up nobody: the oldest strangers have to go. */
+static void make_room(pelt_server *s) {
+    int strangers = 0;
+    for (connection *c = s->connections; c; c = c->next)
+        if (c->stranger && ++strangers > MOST_STRANGERS) shutdown(c->descriptor, SHUT_RDWR);
+}
+
 static void note_connection(void *user, struct MHD_Connection *c, void **own,
                             enum MHD_ConnectionNotificationCode what) {
     pelt_server *s = user;
@@ -386,9 +428,14 @@ static void note_connection(void *user, struct MHD_Connection *c, void **own,
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
         known = info ? calloc(1, sizeof *known) : NULL;
         if (known) {
-            *known = (connection){info->connect_fd, PHASE_ASKING, pelt_wall_seconds(), s->connections, &s->connections};
+            *known = (connection){.descriptor = info->connect_fd,
+                                  .since = pelt_wall_seconds(),
+                                  .stranger = true,
+                                  .next = s->connections,
+                                  .link = &s->connections};
             if (s->connections) s->connections->link = &known->next;
             s->connections = known;
+            make_room(s);
         }
         *own = known;
     } else if (known) { /* its descriptor is closed after this */
@@ -400,9 +447,21 @@ static void note_connection(void *user, struct MHD_Connection *c, void **own,
     pthread_mutex_unlock(&s->mutex);
 }
 
-/* Files may take longer. */
-static double allowed(const pelt_server *s, phase now) {
-    return now == PHASE_RECEIVING ? 10 * s->request_seconds : s->request_seconds;
+/* Files may take longer, and strangers should hurry. */
+static double allowed(const pelt_server *s, const connection *c) {
+    if (c->phase == PHASE_RECEIVING) return 10 * s->request_seconds;
+    return c->stranger && c->phase == PHASE_ASKING ? fmin(s->request_seconds, STRANGER_SECONDS) : s->request_seconds;
+}
+
+/* That a client has gone is looked for here: nobody listens to a connection that is being worked for, and libmicrohttpd
+   may miss an end that comes together with the last bytes. */
+static void check_connection(const pelt_server *s, connection *c, double now) {
+    char byte;
+    bool closed = c->phase != PHASE_ANSWERING && !recv(c->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (c->phase == PHASE_WORKING)
+        c->gone |= closed;
+    else if (closed || now - c->since > allowed(s, c))
+        shutdown(c->descriptor, SHUT_RDWR);
 }
 
 static void *watch_clock(void *user) {
@@ -415,8 +474,7 @@ static void *watch_clock(void *user) {
         if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
         pthread_cond_timedwait(&s->clock_change, &s->mutex, &until);
         double now = pelt_wall_seconds();
-        for (connection *c = s->connections; c; c = c->next)
-            if (c->phase != PHASE_WORKING && now - c->since > allowed(s, c->phase)) shutdown(c->descriptor, SHUT_RDWR);
+        for (connection *c = s->connections; c; c = c->next) check_connection(s, c, now);
     }
     pthread_mutex_unlock(&s->mutex);
     return NULL;
@@ -448,6 +506,12 @@ static bool make_key(char key[KEY_LETTERS + 1]) {
     return true;
 }
 
+/* %00 would end names early: a text that has one remains as it is, and fits nothing. */
+static size_t unescape(void *user, struct MHD_Connection *c, char *text) {
+    (void)user, (void)c;
+    return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
 static pelt_result start_threads(pelt_server *s, pelt_error *error) {
     s->quick = view_line_new(1024), s->slow = view_line_new(256);
     s->light = view_line_new(16), s->fits = view_line_new(MOST_WAITING_JOBS);
@@ -459,7 +523,7 @@ static pelt_result start_threads(pelt_server *s, pelt_error *error) {
         s->listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)MOST_HEADER_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(2 * s->request_seconds + 1),
         MHD_OPTION_NOTIFY_COMPLETED, end_request, s, MHD_OPTION_NOTIFY_CONNECTION, note_connection, s,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     return s->daemon ? PELT_OK : pelt_fail(error, PELT_ERROR_MEMORY, "the server cannot be started");
 }
 

@@ -15,11 +15,15 @@ enum {
     MOST_HEADER_BYTES = 32 << 10,
     MOST_JSON_BYTES = 64 << 10,
     MOST_WAITING_JOBS = 8,
-    MOST_JOBS = 64,     /* remembered jobs */
-    MOST_DROPPED = 256, /* files of one bundle */
+    MOST_JOBS = 64,       /* remembered jobs */
+    MOST_DROPPED = 256,   /* files dropped at once */
+    MOST_DROPS = 8,       /* unfinished ones */
+    MOST_UPLOADS = 12,    /* fewer than there may be unfinished files */
+    MOST_STRANGERS = 100, /* connections that have not shown the key */
     KEY_LETTERS = 32,
 };
 /* libmicrohttpd versions name these differently. */
+#define STRANGER_SECONDS 5
 enum { STATUS_TOO_LARGE = 413, STATUS_UNPROCESSABLE = 422 };
 #define MOST_FILE_BYTES ((uint64_t)2 << 30)
 #define MOST_FOLDER_BYTES ((uint64_t)8 << 30)
@@ -43,6 +47,15 @@ typedef struct job {
     pelt_error error;
 } job;
 
+/* Files on their way: those that a client sends with the same name for all. */
+typedef struct drop {
+    char id[40];
+    uint32_t number; /* its folder, from 1 on; 0: the slot is free */
+    uint32_t count;
+    uint64_t bytes; /* of files that have arrived */
+    char *names[MOST_DROPPED];
+} drop;
+
 /* -- Requests ---------------------------------------------------------------------------------------------------- */
 
 typedef enum request_state { REQUEST_NEW, REQUEST_RECEIVING, REQUEST_WORKING, REQUEST_MADE } request_state;
@@ -57,7 +70,7 @@ typedef struct request {
     const pelt_page_file *page;
     bool open; /* for a file: it is the last */
     char *body;
-    size_t body_size;
+    size_t body_size, body_room;
     struct upload *upload;
     uint64_t light; /* its number among light requests */
     /* The answer. */
@@ -75,6 +88,8 @@ typedef struct connection {
     int descriptor;
     phase phase;
     double since;
+    bool stranger;    /* has not shown the key yet */
+    atomic_bool gone; /* closed by the client while it is being worked for */
     struct connection *next, **link;
 } connection;
 
@@ -97,9 +112,9 @@ struct pelt_server {
     uint32_t job_count;
     /* Files sent by clients. */
     const char *folder;
-    uint32_t drop_number, dropped_count;
+    uint32_t drop_count, upload_count;
     uint64_t folder_bytes;
-    char *dropped[MOST_DROPPED];
+    drop drops[MOST_DROPS];
 };
 
 /* -- Answers (server.c) ------------------------------------------------------------------------------------------ */
@@ -114,7 +129,7 @@ void answer_json(request *r, json_t *object);
 /* -- Requests (api.c) ----------------------------------------------------------------------------------- */
 
 /* Called before any of the body arrives; has answered when it returns false. */
-bool api_begin_upload(request *r, uint64_t size);
+bool api_begin_upload(request *r, uint64_t size, const char *drop);
 /* Part of the body; false: close the connection. */
 bool api_put_upload(request *r, const char *bytes, size_t size);
 void api_drop_upload(request *r);

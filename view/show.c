@@ -1,34 +1,16 @@
 /* show.c: data/show.json: the contents, and the names of everything else. */
 
 #include "view/show.h"
+#include "rig/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static json_t *text_or_null(const char *text) { return text ? pelt_json_text(text) : json_null(); }
-
-static json_t *named(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static json_t *named(const char *format, ...) {
-    char name[100];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(name, sizeof name, format, arguments);
-    va_end(arguments);
-    return json_string(name);
-}
-
-static json_t *floats(const float *values, size_t count) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(list, pelt_json_number(values[i]));
-    return list;
-}
-
 /* -- Skeletons --------------------------------------------------------------------------------------------------- */
 
 static json_t *joint_json(const char *name, int32_t parent, const pelt_transform *rest, const float inverse_bind[12]) {
-    return json_pack("{s:o, s:i, s:{s:o, s:o, s:o}, s:o}", "name", pelt_json_text(name), "parent", (int)parent, "rest",
-                     "rotation", floats(rest->rotation, 4), "translation", floats(rest->translation, 3), "scale",
-                     floats(rest->scale, 3), "inverse_bind", floats(inverse_bind, 12));
+    return pelt_json_pack("{name:s, parent:i, rest:{rotation:v4, translation:v3, scale:v3}, inverse_bind:v12}", name,
+                          parent, rest->rotation, rest->translation, rest->scale, inverse_bind);
 }
 
 static json_t *bundle_joints(const pelt_skeleton *skeleton) {
@@ -36,7 +18,7 @@ static json_t *bundle_joints(const pelt_skeleton *skeleton) {
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         float bind[12];
         for (int i = 0; i < 12; i++) bind[i] = (float)skeleton->inverse_bind[j][i];
-        json_array_append_new(list, joint_json(skeleton->names[j], skeleton->parents[j], &skeleton->rest[j], bind));
+        list = pelt_json_append(list, joint_json(skeleton->names[j], skeleton->parents[j], &skeleton->rest[j], bind));
     }
     return list;
 }
@@ -45,15 +27,14 @@ static json_t *skin_joints(const pelt_skin *skin) {
     json_t *list = json_array();
     for (uint32_t j = 0; j < skin->joint_count; j++) {
         const pelt_joint *joint = &skin->joints[j];
-        json_array_append_new(list,
-                              joint_json(skin->names + joint->name, joint->parent, &joint->rest, joint->inverse_bind));
+        list = pelt_json_append(
+            list, joint_json(skin->names + joint->name, joint->parent, &joint->rest, joint->inverse_bind));
     }
     return list;
 }
 
 static json_t *control_json(const char *name, double rest, double least, double most) {
-    return json_pack("{s:o, s:o, s:o, s:o}", "name", pelt_json_text(name), "rest", pelt_json_number(rest), "least",
-                     pelt_json_number(least), "most", pelt_json_number(most));
+    return pelt_json_pack("{name:s, rest:f, least:f, most:f}", name, rest, least, most);
 }
 
 /* Their ranges over the clips. */
@@ -69,7 +50,7 @@ static json_t *bundle_controls(const pelt_bundle *bundle) {
                 least = fmin(least, value), most = fmax(most, value);
             }
         }
-        json_array_append_new(list, control_json(bundle->controls.names[k], rest, least, most));
+        list = pelt_json_append(list, control_json(bundle->controls.names[k], rest, least, most));
     }
     return list;
 }
@@ -78,8 +59,8 @@ static json_t *skin_controls(const pelt_skin *skin) {
     json_t *list = json_array();
     for (uint32_t k = 0; k < skin->control_count; k++) {
         const pelt_control *control = &skin->controls[k];
-        json_array_append_new(list,
-                              control_json(skin->names + control->name, control->rest, control->least, control->most));
+        list = pelt_json_append(
+            list, control_json(skin->names + control->name, control->rest, control->least, control->most));
     }
     return list;
 }
@@ -89,18 +70,18 @@ static json_t *skin_controls(const pelt_skin *skin) {
 static json_t *clip_json(const view_character *character, uint32_t c, uint32_t i) {
     const pelt_bundle *bundle = character->bundle;
     const pelt_clip *clip = bundle->clips[i];
-    return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o}", "name", pelt_json_text(clip->name), "frames",
-                     (int)clip->frame_count, "seconds",
-                     clip->times ? floats(clip->times, clip->frame_count) : json_null(), "poses",
-                     named("data/c%u/clip%u/poses.bin", c, i), "controls",
-                     bundle->controls.count ? named("data/c%u/clip%u/controls.bin", c, i) : json_null(), "truth",
-                     character->has_truth[i] ? named("data/c%u/clip%u/truth/%%d.bin", c, i) : json_null());
+    return pelt_json_pack("{name:s, frames:u, seconds:o, poses:o, controls:o, truth:o}", clip->name, clip->frame_count,
+                          clip->times ? pelt_json_floats(clip->times, clip->frame_count) : json_null(),
+                          pelt_json_format("data/c%u/clip%u/poses.bin", c, i),
+                          bundle->controls.count ? pelt_json_format("data/c%u/clip%u/controls.bin", c, i) : json_null(),
+                          character->has_truth[i] ? pelt_json_format("data/c%u/clip%u/truth/%%d.bin", c, i)
+                                                  : json_null());
 }
 
 static json_t *clips_json(const view_character *character, uint32_t c) {
     json_t *list = json_array();
     for (uint32_t i = 0; character->bundle && i < character->bundle->clip_count; i++)
-        json_array_append_new(list, clip_json(character, c, i));
+        list = pelt_json_append(list, clip_json(character, c, i));
     return list;
 }
 
@@ -117,28 +98,28 @@ static json_t *measure_or_null(const pelt_fact_measure *m) {
 /* A skin's facts about its fit; null: made by an older pelt, or not by a fit. */
 static json_t *facts_json(const pelt_facts *f) {
     if (!f) return json_null();
-    const char *bundle = pelt_facts_text(f, PELT_FACT_BUNDLE), *slash = strrchr(bundle, '/');
+    const char *bundle = pelt_facts_text(f, PELT_FACT_BUNDLE);
     json_t *clips = json_array();
     for (uint32_t i = 0; i < f->clip_count; i++)
-        json_array_append_new(clips, pelt_json_text(pelt_facts_text(f, PELT_FACT_CLIPS + i)));
-    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "made_by",
-                     pelt_json_text(pelt_facts_text(f, PELT_FACT_MADE_BY)), "bundle",
-                     pelt_json_text(slash ? slash + 1 : bundle), "method", pelt_method_name((pelt_method)f->method),
-                     "blend", pelt_blend_name((pelt_blend)f->blend), "corrective",
-                     pelt_corrective_name((pelt_corrective_kind)f->corrective), "examples", (int)f->example_count,
-                     "clips", clips, "train", measure_or_null(&f->train), "holdout", measure_or_null(&f->holdout));
+        clips = pelt_json_append(clips, pelt_json_text(pelt_facts_text(f, PELT_FACT_CLIPS + i)));
+    return pelt_json_pack(
+        "{made_by:s, bundle:s, method:s, blend:s, corrective:s, examples:u, clips:o, train:o, holdout:o}",
+        pelt_facts_text(f, PELT_FACT_MADE_BY), pelt_base_name(bundle), pelt_method_name((pelt_method)f->method),
+        pelt_blend_name((pelt_blend)f->blend), pelt_corrective_name((pelt_corrective_kind)f->corrective),
+        f->example_count, clips, measure_or_null(&f->train), measure_or_null(&f->holdout));
 }
 
 static json_t *skins_json(const view_character *character, uint32_t c) {
     json_t *list = json_array();
     for (uint32_t s = 0; s < character->skin_count; s++) {
         const view_skin *skin = character->skins[s];
-        json_array_append_new(
-            list, json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "name", pelt_json_text(skin->name), "file",
-                            named("data/c%u/skin%u.pelt", c, s), "bytes", (json_int_t)skin->bytes->size, "facts",
-                            facts_json(skin->skin.facts), "figures", named("data/c%u/skin%u/figures.json", c, s),
-                            "errors", any_truth(character) ? named("data/c%u/skin%u/clip%%d.json", c, s) : json_null(),
-                            "inside", named("data/c%u/skin%u/inside.json", c, s)));
+        list = pelt_json_append(
+            list,
+            pelt_json_pack("{name:s, file:o, bytes:z, facts:o, figures:o, errors:o, inside:o}", skin->name,
+                           pelt_json_format("data/c%u/skin%u.pelt", c, s), skin->bytes->size,
+                           facts_json(skin->skin.facts), pelt_json_format("data/c%u/skin%u/figures.json", c, s),
+                           any_truth(character) ? pelt_json_format("data/c%u/skin%u/clip%%d.json", c, s) : json_null(),
+                           pelt_json_format("data/c%u/skin%u/inside.json", c, s)));
     }
     return list;
 }
@@ -160,15 +141,14 @@ static double skin_diagonal(const pelt_skin *skin) {
 static json_t *character_json(const view_character *character, uint32_t c) {
     const pelt_bundle *bundle = character->bundle;
     const pelt_skin *first = character->skin_count ? &character->skins[0]->skin : NULL;
-    return json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", pelt_json_text(character->name),
-                     "file", text_or_null(character->file), "vertices",
-                     (int)(bundle ? bundle->mesh.vertex_count : first->vertex_count), "triangles",
-                     (int)(bundle ? bundle->mesh.triangle_count : 0), "diagonal",
-                     pelt_json_number(bundle ? bundle->mesh.diagonal : skin_diagonal(first)), "mesh",
-                     named("data/c%u/mesh.bin", c), "surface", bundle ? named("data/c%u/surface.json", c) : json_null(),
-                     "joints", bundle ? bundle_joints(&bundle->skeleton) : skin_joints(first), "controls",
-                     bundle ? bundle_controls(bundle) : skin_controls(first), "clips", clips_json(character, c),
-                     "skins", skins_json(character, c));
+    return pelt_json_pack(
+        "{name:s, file:s, vertices:u, triangles:u, diagonal:f, mesh:o, surface:o, joints:o, controls:o, clips:o, "
+        "skins:o}",
+        character->name, character->file, bundle ? bundle->mesh.vertex_count : first->vertex_count,
+        bundle ? bundle->mesh.triangle_count : 0, bundle ? bundle->mesh.diagonal : skin_diagonal(first),
+        pelt_json_format("data/c%u/mesh.bin", c), bundle ? pelt_json_format("data/c%u/surface.json", c) : json_null(),
+        bundle ? bundle_joints(&bundle->skeleton) : skin_joints(first),
+        bundle ? bundle_controls(bundle) : skin_controls(first), clips_json(character, c), skins_json(character, c));
 }
 
 /* -- All of it --------------------------------------------------------------------------------------------------- */
@@ -178,17 +158,13 @@ pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out
     json_t *characters = json_array(), *boxes = json_array();
     bool light = false, serving = view->options.serving;
     for (uint32_t c = 0; c < view->character_count; c++)
-        json_array_append_new(characters, character_json(view->characters[c], c));
+        characters = pelt_json_append(characters, character_json(view->characters[c], c));
     for (uint32_t b = 0; b < view->box_count; b++) {
         view_box *box = view->boxes[b];
         light |= box->lamp != NULL;
-        json_array_append_new(boxes, box->lamp ? view_lamp_json(box, b) : view_face_json(box, b));
+        boxes = pelt_json_append(boxes, box->lamp ? view_lamp_json(box, b) : view_face_json(box, b));
     }
-    bool whole = json_array_size(characters) == view->character_count && json_array_size(boxes) == view->box_count;
-    json_t *show =
-        json_pack("{s:s, s:b, s:{s:b, s:b}, s:o, s:o}", "pelt", PELT_VERSION, "server", serving, "can", "fit",
-                  serving && view->options.fit, "light", serving && light, "characters", characters, "boxes", boxes);
-    if (whole) return view_json(out, show, error);
-    json_decref(show);
-    return pelt_no_memory(error);
+    json_t *show = pelt_json_pack("{pelt:s, server:b, can:{fit:b, light:b}, characters:o, boxes:o}", PELT_VERSION,
+                                  serving, serving && view->options.fit, serving && light, characters, boxes);
+    return view_json(out, show, error);
 }

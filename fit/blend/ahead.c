@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_EXAMPLES = 256, LEAST_EXAMPLES = 10, SAMPLES = 160, FOLDS = 5, ROUNDS = 3, PIECE = 64, NEAR = 32 };
+enum { MOST_EXAMPLES = 256, LEAST_EXAMPLES = 10, SAMPLES = 160, ROUNDS = 3, PIECE = 64, NEAR = 32 };
 
 /* The kernel corrective starts from these; the exact choice hardly affects the weights. */
 static const pelt_kernel_settings settings = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
@@ -203,7 +203,7 @@ static void displace_point(void *user, size_t i, pelt_arena *scratch) {
 /* Makes points with the same inputs adjacent, in order of first appearance. */
 static void cut_pieces(trial *t) {
     uint32_t at = 0;
-    pelt_arena *work = pelt_arena_inside(t->l->f->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->l->f->arena);
     uint32_t *group_of = PELT_NEW(work, t->count, uint32_t);
     uint32_t group_count = pelt_group_points(work, &t->inputs, t->count, NULL, group_of);
     t->piece_count = 0;
@@ -216,7 +216,6 @@ static void cut_pieces(trial *t) {
         }
     }
     t->first[t->piece_count] = at;
-    pelt_arena_free(work);
 }
 
 /* Which inputs drive which points, given the current weights. */
@@ -230,7 +229,7 @@ static void look_around(trial *t) {
                                     .point_of = f->points.of_vertex,
                                     .vertex_of = t->vertices,
                                     .positions = t->displacements};
-    pelt_supports_of(f->arena, &f->model, &t->l->poses, &u, &supports);
+    pelt_supports_of(f->arena, &f->model, &t->l->poses, &u, f->options.threads, &supports);
     t->inputs = pelt_kernel_inputs_of(f->arena, f->model.skeleton, &t->l->poses, &supports);
     cut_pieces(t);
 }
@@ -529,7 +528,7 @@ static void score_piece(void *user, size_t at, pelt_arena *scratch) {
    weights. */
 static double validate(trial *t, double pull) {
     double sum = 0;
-    for (int fold = 0; fold < FOLDS; fold++) {
+    for (int fold = 0; fold < PELT_POSE_FOLDS; fold++) {
         start_again(t, fold, pull);
         if (pull > 0) fit_trial(t);
         look_around(t);
@@ -545,7 +544,8 @@ static double choose_pull(const looking *l, pelt_blend_findings *findings) {
     double file = validate(&t, 0), missed[PULLS], least = INFINITY;
     int best = 0;
     for (int p = 0; p < PULLS; p++) {
-        if (pelt_next_task(l->f->arena, "weights", 0.1 * (p + 1), 0.1 * (p + 2), 3 * FOLDS * ROUNDS)) return 0;
+        if (pelt_next_task(l->f->arena, "weights", 0.1 * (p + 1), 0.1 * (p + 2), 3 * PELT_POSE_FOLDS * ROUNDS))
+            return 0;
         missed[p] = sqrt(validate(&t, pulls[p]) / fmax(file, 1e-300));
         least = fmin(least, missed[p]);
     }
@@ -574,15 +574,11 @@ static void find_adjacent(looking *l) {
 static pelt_result prepare(looking *l, pelt_error *error) {
     pelt_fitting *f = l->f;
     pelt_affine *matrices = NULL;
-    bool *allowed = NULL;
-    pelt_result result = pelt_usable_matrices(f, &allowed, error);
-    if (!result) result = pelt_example_matrices(f, &matrices, error);
-    if (!result) result = pelt_find_candidates(f, matrices, allowed, &l->candidates, error);
-    if (!result) result = pelt_find_locks(f, &l->candidates, &l->locks, error);
+    pelt_result result = pelt_begin_blend(f, &matrices, &l->candidates, &l->locks, error);
     if (result) return result;
     l->matrices = matrices;
     l->fold = PELT_NEW(f->arena, l->poses.count, int);
-    pelt_kernel_folds(&l->poses, l->fold);
+    pelt_deal_folds(&l->poses, l->fold);
     find_adjacent(l);
     trial t = trial_of(l, f->points.count);
     start_again(&t, -1, 0);
@@ -615,8 +611,7 @@ pelt_result pelt_fit_weights_ahead(pelt_fitting *f, pelt_error *error) {
         double pull = result ? 0 : f->pull > 0 ? f->pull : choose_pull(&l, &f->report.blend_fit);
         if (pull > 0) fit_all(&l, pull);
         f->report.blend_fit.pull = pull;
-        if (!result && pelt_next_task(f->arena, "weights", 1, 1, 1))
-            result = pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+        if (!result && pelt_next_task(f->arena, "weights", 1, 1, 1)) result = pelt_stopped(error);
     }
     f->examples = all;
     return result;

@@ -22,9 +22,6 @@ void pelt_blend_store(pelt_blend_result *result, uint32_t point, const pelt_weig
 void pelt_blend_finish(pelt_fitting *fitting, const pelt_candidates *candidates, const pelt_gram *gram,
                        const pelt_blend_result *result, const bool *locked);
 
-/* The matrices of the model that the fit may use: all but those of drop_joints. */
-pelt_result pelt_usable_matrices(pelt_fitting *fitting, bool **allowed, pelt_error *error);
-
 /* Reports joints with weight in the file that the examples cannot distinguish. */
 void pelt_report_twins(pelt_fitting *fitting, const pelt_candidates *candidates);
 

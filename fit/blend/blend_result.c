@@ -124,19 +124,6 @@ const char *pelt_unknown_name(pelt_names names, const pelt_skeleton *skeleton) {
     return NULL;
 }
 
-pelt_result pelt_usable_matrices(pelt_fitting *f, bool **allowed, pelt_error *error) {
-    pelt_names dropped = f->options.fitted.drop_joints;
-    uint32_t n = pelt_model_matrix_count(&f->model), joints = f->model.skeleton->joint_count;
-    *allowed = NULL;
-    if (!dropped.count) return PELT_OK;
-    const char *unknown = pelt_unknown_name(dropped, f->model.skeleton);
-    if (unknown) return pelt_fail_option(error, "drop_joints", "the skeleton has no joint \"%.200s\"", unknown);
-    *allowed = PELT_NEW(f->arena, n, bool);
-    for (uint32_t j = 0; j < n; j++)
-        (*allowed)[j] = j >= joints || !pelt_name_listed(dropped, f->model.skeleton->names[j]);
-    return PELT_OK;
-}
-
 void pelt_report_twins(pelt_fitting *f, const pelt_candidates *candidates) {
     const pelt_skeleton *skeleton = f->model.skeleton;
     const pelt_influences *in = &f->bundle->mesh.influences;

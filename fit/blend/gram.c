@@ -2,6 +2,7 @@
 
 #include "fit/blend/gram.h"
 #include "rig/linear.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,30 +77,19 @@ static void middle_of(const float *positions, size_t count, double middle[3]) {
     for (int i = 0; i < 3; i++) middle[i] = sum[i] / (double)count;
 }
 
-typedef struct carrier {
-    double weight;
-    uint32_t matrix;
-} carrier;
-
-static int compare_carriers(const void *a, const void *b) {
-    const carrier *x = a, *y = b;
-    if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
-    return (x->matrix > y->matrix) - (x->matrix < y->matrix);
-}
-
 pelt_result pelt_find_candidates(pelt_fitting *f, const pelt_affine *matrices, const bool *allowed,
                                  pelt_candidates *out, pelt_error *error) {
     uint32_t n = pelt_model_matrix_count(&f->model), kept = 0, order_count = 0;
     double *carried = carried_weight(f, n), middle[3];
-    carrier *order = PELT_NEW(f->arena, n, carrier);
+    pelt_ranked *order = PELT_NEW(f->arena, n, pelt_ranked);
     uint32_t *leaders = PELT_NEW(f->arena, n, uint32_t), *group = PELT_NEW(f->arena, n, uint32_t);
     uint32_t *first = PELT_NEW(f->arena, (size_t)n + 1, uint32_t), *members = PELT_NEW(f->arena, n, uint32_t);
     middle_of(f->bundle->mesh.positions, f->bundle->mesh.vertex_count, middle);
     for (uint32_t j = 0; j < n; j++)
-        if (!allowed || allowed[j]) order[order_count++] = (carrier){carried[j], j};
-    qsort(order, order_count, sizeof *order, compare_carriers);
+        if (!allowed || allowed[j]) order[order_count++] = (pelt_ranked){carried[j], j};
+    qsort(order, order_count, sizeof *order, pelt_falling_ranks);
     for (uint32_t i = 0; i < order_count; i++) {
-        uint32_t j = order[i].matrix, g = 0;
+        uint32_t j = order[i].index, g = 0;
         while (g < kept && !are_twins(matrices, f->examples.count, n, middle, f->bundle->mesh.diagonal, leaders[g], j))
             g++;
         if (g == kept) leaders[kept++] = j;
@@ -107,7 +97,7 @@ pelt_result pelt_find_candidates(pelt_fitting *f, const pelt_affine *matrices, c
     }
     for (uint32_t g = 0; g < kept; g++) first[g + 1] += first[g];
     uint32_t *fill = PELT_NEW(f->arena, n, uint32_t);
-    for (uint32_t i = 0; i < order_count; i++) members[first[group[i]] + fill[group[i]]++] = order[i].matrix;
+    for (uint32_t i = 0; i < order_count; i++) members[first[group[i]] + fill[group[i]]++] = order[i].index;
     *out = (pelt_candidates){kept, first, members};
     if (!kept) return pelt_fail(error, PELT_ERROR_DATA, "no joint is left that the fit may use: drop fewer of them");
     return PELT_OK;

@@ -8,6 +8,7 @@
    right-hand side, adding joint j lowers the squared error by c_j^2 / d_j. */
 
 #include "fit/blend/influences.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,17 +87,6 @@ static size_t farthest(const double *xyz, size_t n, const double from[3], double
     return best;
 }
 
-typedef struct radius {
-    double length;
-    size_t point;
-} radius;
-
-static int compare_radii(const void *a, const void *b) {
-    const radius *x = a, *y = b;
-    if (x->length != y->length) return x->length > y->length ? -1 : 1;
-    return (x->point > y->point) - (x->point < y->point);
-}
-
 /* Two points are at most as far apart as the sum of their distances from a centre. Walking between extremes usually
    finds the largest distance at once; then only points far from the centre need comparing, in descending order of
    radius. */
@@ -113,20 +103,20 @@ double pelt_cloud_diameter(const double *xyz, size_t n, double enough, double *r
         for (size_t i = 1; i < n; i++) low[c] = fmin(low[c], xyz[c * n + i]), high[c] = fmax(high[c], xyz[c * n + i]);
         from[c] = (low[c] + high[c]) / 2;
     }
-    radius *radii = (radius *)(void *)room;
+    pelt_ranked *radii = (pelt_ranked *)(void *)room;
     for (size_t i = 0; i < n; i++) {
         double x = xyz[i] - from[0], y = xyz[n + i] - from[1], z = xyz[2 * n + i] - from[2];
-        radii[i] = (radius){sqrt(x * x + y * y + z * z), i};
+        radii[i] = (pelt_ranked){sqrt(x * x + y * y + z * z), (uint32_t)i};
     }
-    qsort(radii, n, sizeof *radii, compare_radii);
+    qsort(radii, n, sizeof *radii, pelt_falling_ranks);
     double diameter = sqrt(best);
-    for (size_t i = 0; i < n && 2 * radii[i].length > diameter; i++)
-        for (size_t j = i + 1; j < n && radii[i].length + radii[j].length > diameter; j++)
-            diameter = fmax(diameter, sqrt(square_distance(xyz, n, radii[i].point, radii[j].point)));
+    for (size_t i = 0; i < n && 2 * radii[i].value > diameter; i++)
+        for (size_t j = i + 1; j < n && radii[i].value + radii[j].value > diameter; j++)
+            diameter = fmax(diameter, sqrt(square_distance(xyz, n, radii[i].index, radii[j].index)));
     return diameter;
 }
 
-_Static_assert(sizeof(radius) == 2 * sizeof(double), "two numbers of the room for each point");
+_Static_assert(sizeof(pelt_ranked) == 2 * sizeof(double), "two numbers of the room for each point");
 
 /* The vertex as seen from joint j in examples `begin` to `end` - 1. */
 static void see_from(const double *m, const double *path, size_t n, size_t begin, size_t end, double *cloud) {

@@ -149,12 +149,8 @@ static double setting(double option, double usual, bool rigid) {
 
 static pelt_result prepare(pelt_joining *w, pelt_affine **matrices, pelt_error *error) {
     pelt_fitting *f = w->f;
-    bool *allowed = NULL;
     pelt_result result = pelt_choose_driven(f, error);
-    if (!result) result = pelt_usable_matrices(f, &allowed, error);
-    if (!result) result = pelt_example_matrices(f, matrices, error);
-    if (!result) result = pelt_find_candidates(f, *matrices, allowed, &w->candidates, error);
-    if (!result) result = pelt_find_locks(f, &w->candidates, &w->locks, error);
+    if (!result) result = pelt_begin_blend(f, matrices, &w->candidates, &w->locks, error);
     if (result) return result;
     pelt_gram_new(f, *matrices, &w->candidates, !w->rigid || f->options.fitted.smooth > 0, NULL, &w->gram);
     w->neighbours = pelt_find_neighbours(f->arena, &f->bundle->mesh, &f->points);

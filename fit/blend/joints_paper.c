@@ -111,8 +111,7 @@ pelt_result pelt_join_rigid(pelt_joining *w, const pelt_affine *matrices, pelt_e
                    .errors = pelt_alloc(w->f->arena, w->f->points.count, sizeof *r.errors),
                    .rounds = PELT_NEW(w->f->arena, w->f->points.count, uint32_t)};
     invert_matrices(&r, matrices);
-    if (pelt_next_task(w->f->arena, "driven joints", 0.3, 1, 1))
-        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (pelt_next_task(w->f->arena, "driven joints", 0.3, 1, 1)) return pelt_stopped(error);
     pelt_parallel(w->f->arena, w->f->options.threads, (w->f->points.count + BATCH - 1) / BATCH, fit_batch, &r);
     w->rounds = PELT_NEW(w->f->arena, ROUNDS + 1, double), w->round_count = 0;
     for (uint32_t p = 0; p < w->f->points.count; p++)

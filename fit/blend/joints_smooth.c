@@ -17,6 +17,7 @@
 #include "fit/blend/influences.h"
 #include "fit/blend/joints.h"
 #include "fit/blend/sharing.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,11 +203,13 @@ static void pool_piece(void *user, size_t at, pelt_arena *scratch) {
 
 /* -- Competition --------------------------------------------------------------------------------------------------- */
 
-static void get_set(const pelt_blend_result *r, uint32_t point, pelt_weights *set) {
+static pelt_weights get_set(const pelt_blend_result *r, uint32_t point) {
+    pelt_weights set;
     size_t at = (size_t)point * r->most;
-    set->count = r->counts[point];
-    memcpy(set->joints, r->joints + at, set->count * sizeof *set->joints);
-    memcpy(set->weights, r->weights + at, set->count * sizeof *set->weights);
+    set.count = r->counts[point];
+    memcpy(set.joints, r->joints + at, set.count * sizeof *set.joints);
+    memcpy(set.weights, r->weights + at, set.count * sizeof *set.weights);
+    return set;
 }
 
 /* The next step covers this range of the progress; with two rough fits, half of it, the second starting in the
@@ -229,8 +232,7 @@ static void compete_points(void *user, const uint32_t *points, size_t count, pel
         size_t at = (size_t)point * s->pool;
         pelt_pull_at(&w->tension, s->alone ? NULL : &s->wide, point, s->wide.joints + at, n, false, &l.pull);
         if (w->refit && s->refit) {
-            pelt_weights set;
-            get_set(&s->wide, point, &set);
+            pelt_weights set = get_set(&s->wide, point);
             pelt_rest_fit(&w->gram, &set, l.pull.moments, true, s->wide.rest[point]);
         }
         set_local(w, point, s->wide.rest[point], s->wide.joints + at, n, &l);
@@ -282,28 +284,17 @@ static void price_points(void *user, const uint32_t *points, size_t count, pelt_
     }
 }
 
-typedef struct ranked {
-    double importance;
-    uint32_t joint;
-} ranked;
-
-static int compare_ranked(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->importance != y->importance) return x->importance > y->importance ? -1 : 1;
-    return (x->joint > y->joint) - (x->joint < y->joint);
-}
-
 /* Keeps the best few of the pool in w->result; the next sweep sets the weights. */
 static void keep_best(smoothing *s) {
     pelt_joining *w = s->w;
     for (uint32_t p = 0; p < w->f->points.count; p++) {
         uint32_t n = s->wide.counts[p];
-        ranked order[PELT_MOST_WEIGHTS];
+        pelt_ranked order[PELT_MOST_WEIGHTS];
         pelt_weights set = {.count = n < w->most ? n : w->most};
         for (uint32_t k = 0; k < n; k++)
-            order[k] = (ranked){s->spread[(size_t)p * s->pool + k], s->wide.joints[(size_t)p * s->pool + k]};
-        qsort(order, n, sizeof *order, compare_ranked);
-        for (uint32_t k = 0; k < set.count; k++) set.joints[k] = order[k].joint;
+            order[k] = (pelt_ranked){s->spread[(size_t)p * s->pool + k], s->wide.joints[(size_t)p * s->pool + k]};
+        qsort(order, n, sizeof *order, pelt_falling_ranks);
+        for (uint32_t k = 0; k < set.count; k++) set.joints[k] = order[k].index;
         pelt_blend_store(&w->result, p, &set, s->wide.rest[p]);
     }
 }
@@ -374,10 +365,9 @@ static void settle_points(void *user, const uint32_t *points, size_t count, pelt
     pelt_joining *w = s->w;
     local l = local_new(scratch, w, w->most);
     for (size_t i = 0; i < count; i++) {
-        pelt_weights set;
         double rest[3];
         memcpy(rest, w->result.rest[points[i]], sizeof rest);
-        get_set(&w->result, points[i], &set);
+        pelt_weights set = get_set(&w->result, points[i]);
         if (!set.count) continue;
         pelt_pull_at(&w->tension, s->alone ? NULL : &w->result, points[i], set.joints, set.count, false, &l.pull);
         if (w->refit && !s->alone) refit(w, points[i], &set, &l.pull, rest);
@@ -432,32 +422,39 @@ static bool make_change(const pelt_joining *w, uint32_t point, const double rest
     return solve(l, set->weights);
 }
 
+/* Gives a point the best change to one of the `all` joints, of which the first are its own, and new weights. Without a
+   sharing, the change must be worthwhile; with one, it may be worse by what sharing is worth. */
+static void improve_point(const smoothing *s, uint32_t point, const uint32_t *joints, uint32_t all,
+                          const pelt_sharing *sharing, const pelt_shared_joint *offered, local *l, pelt_weights *set) {
+    pelt_joining *w = s->w;
+    pelt_change best = {0};
+    double rest[3], bars[PELT_MOST_WEIGHTS];
+    memcpy(rest, w->result.rest[point], sizeof rest);
+    pelt_pull_at(&w->tension, &w->result, point, joints, all, true, &l->pull);
+    if (w->refit) refit(w, point, set, &l->pull, rest);
+    set_local(w, point, rest, joints, set->count, l);
+    if (!solve(l, set->weights)) return;
+    double now = value_of(l, set->weights);
+    for (uint32_t k = 0; k < set->count; k++)
+        bars[k] = sharing ? now + pelt_sharing_worth(sharing, offered[k].users) : now * (1 - worthwhile);
+    set_local(w, point, rest, joints, all, l);
+    if (pelt_best_change(l->c, l->count, set->count, bars, offered, l->factor, &best) &&
+        !make_change(w, point, rest, best, l, set))
+        return;
+    pelt_blend_store(&w->result, point, set, rest);
+}
+
 static void swap_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
     smoothing *s = user;
-    pelt_joining *w = s->w;
+    const pelt_joining *w = s->w;
     local l = local_new(scratch, w, w->most + s->pool);
     double *score = PELT_NEW(scratch, w->candidates.count, double);
     for (size_t i = 0; i < count; i++) {
-        uint32_t point = points[i];
-        pelt_weights set;
         offer all;
-        pelt_change best = {0};
-        double rest[3], bars[PELT_MOST_WEIGHTS];
-        memcpy(rest, w->result.rest[point], sizeof rest);
-        get_set(&w->result, point, &set);
+        pelt_weights set = get_set(&w->result, points[i]);
         if (!set.count) continue;
-        make_offer(s, point, &set, score, &all);
-        pelt_pull_at(&w->tension, &w->result, point, all.joints, all.count, true, &l.pull);
-        if (w->refit) refit(w, point, &set, &l.pull, rest);
-        set_local(w, point, rest, all.joints, set.count, &l);
-        if (!solve(&l, set.weights)) continue;
-        double now = value_of(&l, set.weights);
-        set_local(w, point, rest, all.joints, all.count, &l);
-        for (uint32_t k = 0; k < set.count; k++) bars[k] = now * (1 - worthwhile);
-        if (pelt_best_change(l.c, l.count, set.count, bars, NULL, l.factor, &best) &&
-            !make_change(w, point, rest, best, &l, &set))
-            continue;
-        pelt_blend_store(&w->result, point, &set, rest);
+        make_offer(s, points[i], &set, score, &all);
+        improve_point(s, points[i], all.joints, all.count, NULL, NULL, &l, &set);
     }
 }
 
@@ -488,30 +485,16 @@ static uint32_t list_shared(const shared_smoothing *g, uint32_t point, const pel
 
 static void share_points(void *user, const uint32_t *points, size_t count, pelt_arena *scratch) {
     shared_smoothing *g = user;
-    pelt_joining *w = g->s->w;
+    const pelt_joining *w = g->s->w;
     local l = local_new(scratch, w, w->most + g->s->pool);
     for (size_t i = 0; i < count; i++) {
-        uint32_t point = points[i], joints[2 * PELT_MOST_WEIGHTS];
+        uint32_t joints[2 * PELT_MOST_WEIGHTS];
         pelt_shared_joint offered[2 * PELT_MOST_WEIGHTS];
-        pelt_weights set;
-        pelt_change best = {0};
-        double rest[3], bars[PELT_MOST_WEIGHTS];
-        memcpy(rest, w->result.rest[point], sizeof rest);
-        get_set(&w->result, point, &set);
+        pelt_weights set = get_set(&w->result, points[i]);
         if (set.count < 2) continue;
-        uint32_t all = list_shared(g, point, &set, offered);
+        uint32_t all = list_shared(g, points[i], &set, offered);
         for (uint32_t k = 0; k < all; k++) joints[k] = offered[k].joint;
-        pelt_pull_at(&w->tension, &w->result, point, joints, all, true, &l.pull);
-        if (w->refit) refit(w, point, &set, &l.pull, rest);
-        set_local(w, point, rest, joints, set.count, &l);
-        if (!solve(&l, set.weights)) continue;
-        double now = value_of(&l, set.weights);
-        for (uint32_t k = 0; k < set.count; k++) bars[k] = now + pelt_sharing_worth(&g->sharing, offered[k].users);
-        set_local(w, point, rest, joints, all, &l);
-        if (pelt_best_change(l.c, l.count, set.count, bars, offered, l.factor, &best) &&
-            !make_change(w, point, rest, best, &l, &set))
-            continue;
-        pelt_blend_store(&w->result, point, &set, rest);
+        improve_point(g->s, points[i], joints, all, &g->sharing, offered, &l, &set);
     }
 }
 
@@ -524,9 +507,8 @@ static void weigh_points(void *user, const uint32_t *points, size_t count, pelt_
     local l = local_new(scratch, w, w->most);
     for (size_t i = 0; i < count; i++) {
         const double *rest = w->result.rest[points[i]];
-        pelt_weights set;
         double own = 0, motion = 0, product = 0;
-        get_set(&w->result, points[i], &set);
+        pelt_weights set = get_set(&w->result, points[i]);
         pelt_pull_at(&w->tension, NULL, points[i], set.joints, set.count, true, &l.pull);
         set_local(w, points[i], rest, set.joints, set.count, &l);
         own = value_of(&l, set.weights);
@@ -559,8 +541,7 @@ static void check_points(void *user, const uint32_t *points, size_t count, pelt_
     pelt_joining *w = s->w;
     local l = local_new(scratch, w, w->most);
     for (size_t i = 0; i < count; i++) {
-        pelt_weights set;
-        get_set(&w->result, points[i], &set);
+        pelt_weights set = get_set(&w->result, points[i]);
         if (!set.count) continue;
         w->rest_deficient[points[i]] = pelt_rest_is_deficient(&w->gram, &set, singular_cut);
         pelt_problem *problem = pelt_problem_new(scratch, set.count);
@@ -620,19 +601,18 @@ pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
     s.wide = pelt_blend_result_new(w->f->arena, n, s.pool);
     s.importance = PELT_NEW(w->f->arena, room, double), s.spread = PELT_NEW(w->f->arena, room, double);
     s.prices = PELT_NEW(w->f->arena, room, double), s.reach = PELT_NEW(w->f->arena, room, double);
-    if (is_stopped(&s, 0.1, 0.15, 1)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (is_stopped(&s, 0.1, 0.15, 1)) return pelt_stopped(error);
     pelt_parallel(w->f->arena, w->f->options.threads, w->homes.piece_count, pool_piece, &s);
-    if (is_stopped(&s, 0.15, 0.3, 10 * LOOPS_OF_SWEEP))
-        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (is_stopped(&s, 0.15, 0.3, 10 * LOOPS_OF_SWEEP)) return pelt_stopped(error);
     compete(&s);
-    if (is_stopped(&s, 0.6, 0.6, 1)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (is_stopped(&s, 0.6, 0.6, 1)) return pelt_stopped(error);
     s.alone = true;
     sweep(&s, 1, settle_points, 0.6, 0.63);
     s.alone = false;
     sweep(&s, SETTLE_SWEEPS, settle_points, 0.63, 0.7);
     sweep(&s, s.rough ? ROUGH_SWAPS : SWAP_SWEEPS, swap_points, 0.7, 0.8);
     if (!s.rough) share(&s);
-    if (is_stopped(&s, 0.85, 0.85, 1)) return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (is_stopped(&s, 0.85, 0.85, 1)) return pelt_stopped(error);
     pelt_join_settle(w);
     return PELT_OK;
 }

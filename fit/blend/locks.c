@@ -51,11 +51,34 @@ static pelt_result lock_painted(pelt_fitting *f, pelt_locks *out, pelt_error *er
     return found ? PELT_OK : pelt_fail_option(error, "lock_color", "no vertex is painted %s", color_names[color]);
 }
 
-pelt_result pelt_find_locks(pelt_fitting *f, const pelt_candidates *candidates, pelt_locks *out, pelt_error *error) {
+static pelt_result find_locks(pelt_fitting *f, const pelt_candidates *candidates, pelt_locks *out, pelt_error *error) {
     *out = (pelt_locks){0};
     pelt_result result = lock_joints(f, candidates, out, error);
     if (!result) result = lock_vertices(f, out, error);
     return result ? result : lock_painted(f, out, error);
+}
+
+/* The matrices of the model that the fit may use: all but those of drop_joints. */
+static pelt_result usable_matrices(pelt_fitting *f, bool **allowed, pelt_error *error) {
+    pelt_names dropped = f->options.fitted.drop_joints;
+    uint32_t n = pelt_model_matrix_count(&f->model), joints = f->model.skeleton->joint_count;
+    *allowed = NULL;
+    if (!dropped.count) return PELT_OK;
+    const char *unknown = pelt_unknown_name(dropped, f->model.skeleton);
+    if (unknown) return pelt_fail_option(error, "drop_joints", "the skeleton has no joint \"%.200s\"", unknown);
+    *allowed = PELT_NEW(f->arena, n, bool);
+    for (uint32_t j = 0; j < n; j++)
+        (*allowed)[j] = j >= joints || !pelt_name_listed(dropped, f->model.skeleton->names[j]);
+    return PELT_OK;
+}
+
+pelt_result pelt_begin_blend(pelt_fitting *f, pelt_affine **matrices, pelt_candidates *candidates, pelt_locks *locks,
+                             pelt_error *error) {
+    bool *allowed = NULL;
+    pelt_result result = usable_matrices(f, &allowed, error);
+    if (!result) result = pelt_example_matrices(f, matrices, error);
+    if (!result) result = pelt_find_candidates(f, *matrices, allowed, candidates, error);
+    return result ? result : find_locks(f, candidates, locks, error);
 }
 
 double pelt_locked_weights(const pelt_fitting *f, const pelt_candidates *candidates, const pelt_locks *locks,

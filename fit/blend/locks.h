@@ -10,9 +10,10 @@ typedef struct pelt_locks {
     bool *points;     /* [point]; NULL: none */
 } pelt_locks;
 
-/* Finds the locks that the options name. */
-pelt_result pelt_find_locks(pelt_fitting *fitting, const pelt_candidates *candidates, pelt_locks *out,
-                            pelt_error *error);
+/* What every fitted blend begins with: the matrices of the examples, the candidates among them (all but drop_joints),
+   and the locks that the options name. */
+pelt_result pelt_begin_blend(pelt_fitting *fitting, pelt_affine **matrices, pelt_candidates *candidates,
+                             pelt_locks *locks, pelt_error *error);
 
 /* The locked weights of a vertex, from the file; returns their sum. */
 double pelt_locked_weights(const pelt_fitting *fitting, const pelt_candidates *candidates, const pelt_locks *locks,

@@ -79,10 +79,8 @@ static pelt_result mend(void *user, pelt_error *error) {
 pelt_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples, uint32_t threads,
                             pelt_error *error) {
     if (PELT_MISSING(skin, error) || PELT_MISSING(bundle, error)) return NULL;
-    mending m = {.f = {.bundle = bundle, .examples = examples, .options = {.threads = threads}}, .skin = skin};
-    m.f.arena = pelt_arena_new(0);
-    pelt_bytes *out = NULL;
-    if (!pelt_stage(m.f.arena, mend, &m, error)) out = pelt_model_pack(&m.f.model, "{}", error);
-    pelt_arena_free(m.f.arena);
-    return out;
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
+    mending m = {.f = {.bundle = bundle, .examples = examples, .options = {.threads = threads}, .arena = arena},
+                 .skin = skin};
+    return pelt_stage(arena, mend, &m, error) ? NULL : pelt_model_pack(&m.f.model, "{}", error);
 }

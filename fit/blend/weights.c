@@ -329,7 +329,7 @@ static pelt_result fit_smoothly(weighing *w, pelt_error *error) {
     for (int sweep = 0; sweep < WIDE_SWEEPS + HELD_SWEEPS; sweep++) {
         const double each = 0.9 / (WIDE_SWEEPS + HELD_SWEEPS);
         if (pelt_next_task(f->arena, "weights", 0.1 + sweep * each, 0.1 + (sweep + 1) * each, 1))
-            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+            return pelt_stopped(error);
         w->alone = sweep == 0;
         w->step = sweep < WIDE_SWEEPS ? WIDE : sweep == WIDE_SWEEPS ? CHOOSE : HELD;
         sweep_together(w);
@@ -361,11 +361,7 @@ static void report(weighing *w) {
 static pelt_result prepare(weighing *w, pelt_error *error) {
     pelt_fitting *f = w->f;
     pelt_affine *matrices = NULL;
-    bool *allowed = NULL;
-    pelt_result result = pelt_usable_matrices(f, &allowed, error);
-    if (!result) result = pelt_example_matrices(f, &matrices, error);
-    if (!result) result = pelt_find_candidates(f, matrices, allowed, &w->candidates, error);
-    if (!result) result = pelt_find_locks(f, &w->candidates, &w->locks, error);
+    pelt_result result = pelt_begin_blend(f, &matrices, &w->candidates, &w->locks, error);
     if (result) return result;
     find_allowed(w);
     pelt_gram_new(f, matrices, &w->candidates, w->smooth, NULL, &w->gram);
@@ -381,8 +377,7 @@ pelt_result pelt_fit_weights(pelt_fitting *f, pelt_error *error) {
     if (result) return result;
     bool wide = w.smooth || f->options.convex.lock_joints.count; /* locked joints come on top */
     w.result = pelt_blend_result_new(f->arena, f->points.count, wide ? PELT_MOST_WEIGHTS : w.most);
-    if (pelt_next_task(f->arena, "weights", 0.1, 1, 1))
-        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (pelt_next_task(f->arena, "weights", 0.1, 1, 1)) return pelt_stopped(error);
     size_t moments = 4 * (size_t)w.gram.count * f->points.count;
     if (!w.smooth && moments <= MOST_MOMENTS) {
         w.kept_moments = PELT_NEW(f->arena, moments, double);

@@ -37,6 +37,7 @@ typedef struct trial {
 static bool open_trial(pelt_fitting *f, bool in_16_bits, trial *t) {
     f->model.in_16_bits = in_16_bits;
     t->arena = pelt_arena_new(0);
+    pelt_arena_watch(t->arena, &f->watch);
     t->arrangement = pelt_model_arrange(t->arena, &f->model, NULL);
     t->bytes = t->arrangement ? pelt_lay_out(t->arrangement, "{}", NULL, NULL) : NULL;
     if (!t->bytes || pelt_open(t->bytes->bytes, t->bytes->size, &t->skin)) return false;
@@ -74,9 +75,8 @@ static double largest_gap(const trial *a, const trial *b) {
 /* Computed once, for every later packing of the model. */
 static void find_order(pelt_fitting *f) {
     uint32_t *order = PELT_NEW(f->arena, f->model.vertex_count, uint32_t);
-    pelt_arena *work = pelt_arena_inside(f->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(f->arena);
     pelt_model_order(work, &f->model, order);
-    pelt_arena_free(work);
     f->model.order = order;
 }
 
@@ -176,8 +176,7 @@ static pelt_examples fewer_examples(pelt_fitting *f) {
 pelt_result pelt_fit_corrective(pelt_fitting *f, pelt_error *error) {
     if (!ways[f->options.corrective]) return PELT_OK;
     double begun = f->options.corrective == PELT_CORRECTIVE_PSD ? 1 : 0.05; /* the others report several tasks */
-    if (pelt_next_task(f->arena, pelt_corrective_name(f->options.corrective), 0, begun, 3))
-        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (pelt_next_task(f->arena, pelt_corrective_name(f->options.corrective), 0, begun, 3)) return pelt_stopped(error);
     pelt_examples all = f->examples;
     f->examples = fewer_examples(f);
     pelt_result result = ways[f->options.corrective](f, error);

@@ -29,7 +29,9 @@ typedef struct eigen_field {
 
 typedef struct eigen_fit {
     pelt_fitting *f;
-    pelt_poses poses;
+    pelt_poses shown; /* by the examples, */
+    pelt_poses poses; /* and with lone poses of movers that no example moves alone */
+    pelt_lone_poses lone;
     pelt_eigen_choice choice;
     eigen_field positions, normals;
 } eigen_fit;
@@ -48,7 +50,7 @@ static void make_entries(pelt_arena *arena, eigen_field *x) {
     for (uint32_t j = 0; j < x->basis.joint_count; j++)
         total += (size_t)x->basis.joints[j].kept * x->basis.joints[j].point_count;
     pelt_entry *entry = x->part.entries = PELT_NEW(arena, total, pelt_entry);
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     float *shape = PELT_NEW(work, 3 * (size_t)x->u.point_count, float);
     uint32_t coefficient = 0;
     for (uint32_t j = 0; j < x->basis.joint_count; j++) {
@@ -62,7 +64,6 @@ static void make_entries(pelt_arena *arena, eigen_field *x) {
         }
     }
     x->part.entry_count = total;
-    pelt_arena_free(work);
 }
 
 static void make_rbfs(pelt_arena *arena, const pelt_poses *poses, eigen_field *x) {
@@ -105,18 +106,24 @@ static void add_pairs(const eigen_fit *e, eigen_field *x) {
 }
 
 /* Supports that end, or fade out, at a threshold. */
-static void edge_supports(pelt_fitting *f, const pelt_poses *poses, const pelt_example_displacements *u,
-                          double threshold, pelt_supports *supports) {
+static float *edge_supports(pelt_fitting *f, const pelt_poses *poses, const pelt_example_displacements *u,
+                            double threshold, const pelt_lone_poses *wanted, pelt_supports *supports) {
     double fade = f->options.eigen.fade;
-    pelt_supports_of(f->arena, &f->model, poses, u, supports);
+    float *lone = PELT_NEW(f->arena, 3 * (size_t)wanted->count * u->point_count, float);
+    pelt_supports_alone(f->arena, &f->model, poses, u, f->options.threads, wanted, lone, supports);
     supports->threshold = threshold > 0 ? threshold : PELT_SUPPORT_THRESHOLD;
     supports->fade = fade == 0 ? FADE : fmax(fade, 0);
+    return lone;
 }
 
-pelt_eigen_choice pelt_eigen_supports(pelt_fitting *f, const pelt_poses *poses, const pelt_example_displacements *u,
-                                      pelt_supports *supports) {
+pelt_eigen_choice pelt_eigen_supports(pelt_fitting *f, pelt_poses *poses, pelt_example_displacements *u,
+                                      pelt_supports *supports, pelt_lone_poses *wanted) {
     const pelt_eigen_options *o = &f->options.eigen;
-    edge_supports(f, poses, u, o->threshold, supports);
+    *wanted = o->sweeps_only ? (pelt_lone_poses){0} : pelt_choose_lone_poses(f->arena, poses);
+    float *lone = edge_supports(f, poses, u, o->threshold, wanted, supports);
+    pelt_drop_still_movers(wanted, supports->peaks, supports->noise, u->point_count, lone);
+    pelt_add_lone_poses(f->arena, wanted, poses);
+    pelt_add_lone_displacements(f->arena, wanted, lone, u);
     pelt_eigen_choice choice = pelt_eigen_choose(f->arena, poses, u, supports, o->sweeps_only, o->threshold, o->width);
     supports->threshold = choice.threshold;
     return choice;
@@ -193,11 +200,10 @@ void pelt_eigen_budget(pelt_arena *arena, const pelt_poses *poses, uint32_t poin
                        pelt_eigen_part *part) {
     uint32_t count = coefficient_count(part);
     if (most > count) return;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *sizes = PELT_NEW(work, 2 * (size_t)count, double);
     measure_sizes(poses, part, count, sizes);
     limit(sizes, most, PELT_NEW(work, ((size_t)most + 1) * point_count, float), part);
-    pelt_arena_free(work);
 }
 
 /* -- One corrective ------------------------------------------------------------------------------------------------ */
@@ -341,6 +347,9 @@ static void note_condition(eigen_fit *e) {
         if (!x->basis.joints[j].kept) continue;
         pelt_condition c = pelt_eigen_condition(e->f->arena, &e->poses, mover, &x->coordinates[j], x->width);
         c.where = name_of(e, mover);
+        for (int i = 0; i < 2; i++)
+            if (c.closest[i] != PELT_REST_EXAMPLE && c.closest[i] >= e->shown.count)
+                c.closest[i] = e->lone.examples[c.closest[i] - e->shown.count];
         if (c.value > worst.value) worst = c;
     }
     pelt_note_condition(e->f, &worst);
@@ -429,15 +438,16 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
     pelt_fitting *f = e->f;
     if (f->examples.count > MOST_EXAMPLES)
         return pelt_refuse_count(f, f->examples.count, "examples", MOST_EXAMPLES, error);
-    pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &e->poses);
+    pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &e->shown);
     pelt_result result = pelt_displacements_of(f, &e->positions.u, error);
     if (result) return result;
-    e->choice = pelt_eigen_supports(f, &e->poses, &e->positions.u, &e->positions.supports);
+    e->poses = e->shown;
+    e->choice = pelt_eigen_supports(f, &e->poses, &e->positions.u, &e->positions.supports, &e->lone);
     e->positions.width = e->choice.width;
     fit_field(e, per_vertex, &e->positions);
     if (e->positions.basis.joint_count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "no example moves one joint alone and changes the skin, so EigenSkin has no joint supports "
+                     "no example shows what one joint alone does to the skin, so EigenSkin has no joint supports "
                      "to learn: add such examples, or use the corrective \"kernel\"");
 }
 
@@ -445,7 +455,9 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
    with positions. Larger supports for positions say nothing about normals, so those use the paper's threshold. */
 static void fit_normals(eigen_fit *e, uint32_t per_vertex) {
     e->normals.u = pelt_tilts_of(e->f);
-    edge_supports(e->f, &e->poses, &e->normals.u, e->f->options.eigen.threshold, &e->normals.supports);
+    float *lone =
+        edge_supports(e->f, &e->shown, &e->normals.u, e->f->options.eigen.threshold, &e->lone, &e->normals.supports);
+    pelt_add_lone_displacements(e->f->arena, &e->lone, lone, &e->normals.u);
     e->normals.supports.noise = (float)LEAST_TILT;
     e->normals.width = e->positions.width;
     fit_field(e, per_vertex, &e->normals);
@@ -459,8 +471,7 @@ pelt_result pelt_fit_eigenskin(pelt_fitting *f, pelt_error *error) {
     pelt_next_task(f->arena, "eigen: positions", 0.05, 0.5, 2);
     pelt_result result = fit_positions(&e, budget - for_normals, error);
     if (result) return result;
-    if (pelt_next_task(f->arena, "eigen: normals", 0.5, 1, 2))
-        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (pelt_next_task(f->arena, "eigen: normals", 0.5, 1, 2)) return pelt_stopped(error);
     if (!plain) fit_normals(&e, for_normals);
     assemble(&e);
     note_findings(&e);

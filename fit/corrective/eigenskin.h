@@ -69,6 +69,9 @@ void pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pe
    root of the sum of squares over the movers. */
 void pelt_eigen_functions(const pelt_poses *poses, uint32_t mover_count, const uint32_t *movers, size_t rows,
                           const uint32_t *a, size_t columns, const uint32_t *b, double width, double *phi);
+/* The inverse of phi between the centres of one mover; NULL if there is none. */
+double *pelt_eigen_inverse(pelt_arena *arena, const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c,
+                           double width);
 
 /* The condition number of a joint's basis functions at its centres, and the two closest centres. */
 pelt_condition pelt_eigen_condition(pelt_arena *arena, const pelt_poses *poses, uint32_t mover,
@@ -137,9 +140,10 @@ typedef struct pelt_eigen_pairs {
 pelt_eigen_pairs pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                                      const pelt_supports *supports, double width, const pelt_corrective *corrective);
 
-/* Supports of positions, with threshold, fade and width from the options or by leave-one-out. */
-pelt_eigen_choice pelt_eigen_supports(pelt_fitting *fitting, const pelt_poses *poses,
-                                      const pelt_example_displacements *u, pelt_supports *supports);
+/* Supports of positions, with threshold, fade and width from the options or by leave-one-out. Adds the lone poses of
+   movers without sweeps to the poses and displacements. */
+pelt_eigen_choice pelt_eigen_supports(pelt_fitting *fitting, pelt_poses *poses, pelt_example_displacements *u,
+                                      pelt_supports *supports, pelt_lone_poses *lone);
 
 /* -- Positions and normals (eigenskin.c) ---------------------------------------------------------------------------- */
 

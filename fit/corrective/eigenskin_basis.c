@@ -56,10 +56,6 @@ static void gather_support(pelt_arena *arena, const pelt_poses *poses, const pel
 /* Rows of A^T that fit the cache: A^T A is summed over chunks of points, always in the same order. */
 enum { STRETCH = 1024 };
 
-static const float *displacement(const pelt_example_displacements *u, uint32_t example, uint32_t point) {
-    return u->positions + 3 * ((size_t)example * u->point_count + point);
-}
-
 static double *gram_of(const pelt_eigen_joint *joint, const pelt_example_displacements *u, pelt_arena *work) {
     size_t n = joint->pose_count;
     double *gram = PELT_NEW(work, n * n, double), *rows = PELT_NEW(work, n * 3 * STRETCH, double);
@@ -69,7 +65,7 @@ static double *gram_of(const pelt_eigen_joint *joint, const pelt_example_displac
             for (uint32_t i = 0; i < count; i++)
                 for (size_t c = 0; c < 3; c++)
                     rows[p * 3 * count + 3 * i + c] =
-                        joint->shares[start + i] * displacement(u, joint->poses[p], joint->points[start + i])[c];
+                        joint->shares[start + i] * pelt_displacement(u, joint->poses[p], joint->points[start + i])[c];
         pelt_gemm(false, true, n, n, 3 * (size_t)count, 1, rows, rows, 1, gram);
     }
     return gram;
@@ -77,7 +73,7 @@ static double *gram_of(const pelt_eigen_joint *joint, const pelt_example_displac
 
 static void decompose(pelt_arena *arena, const pelt_example_displacements *u, pelt_eigen_joint *joint) {
     size_t n = joint->pose_count;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *gram = gram_of(joint, u, work), *values = PELT_NEW(work, n, double);
     joint->singular = PELT_NEW(arena, n, double);
     joint->right = PELT_NEW(arena, n * n, double);
@@ -90,7 +86,6 @@ static void decompose(pelt_arena *arena, const pelt_example_displacements *u, pe
         for (size_t p = 0; p < n; p++) joint->right[k * n + p] = gram[p * n + column];
         joint->rank++;
     }
-    pelt_arena_free(work);
 }
 
 pelt_eigen_basis pelt_eigen_basis_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
@@ -114,7 +109,7 @@ void pelt_eigendisplacement(const pelt_eigen_joint *joint, const pelt_example_di
     for (uint32_t i = 0; i < joint->point_count; i++) {
         double sum[3] = {0};
         for (uint32_t p = 0; p < joint->pose_count; p++)
-            for (int c = 0; c < 3; c++) sum[c] += right[p] * displacement(u, joint->poses[p], joint->points[i])[c];
+            for (int c = 0; c < 3; c++) sum[c] += right[p] * pelt_displacement(u, joint->poses[p], joint->points[i])[c];
         for (size_t c = 0; c < 3; c++) out[3 * (size_t)i + c] = (float)(joint->shares[i] * sum[c] / joint->singular[k]);
     }
 }
@@ -187,13 +182,21 @@ static double *square_functions(pelt_arena *arena, const pelt_poses *poses, uint
 
 /* Solves phi x = b in place. phi may be singular to rounding when the width is far larger than the distances. */
 static bool solve(size_t n, double *phi, size_t columns, double *b) {
-    return pelt_least_squares(n, n, phi, columns, b, cut, NULL, NULL);
+    return pelt_least_squares(n, n, phi, columns, b, cut);
+}
+
+double *pelt_eigen_inverse(pelt_arena *arena, const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c,
+                           double width) {
+    size_t n = c->center_count;
+    double *inverse = PELT_NEW(arena, n * n, double), *phi = square_functions(arena, poses, mover, c, width);
+    for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+    return solve(n, phi, n, inverse) ? inverse : NULL;
 }
 
 /* -- Centres ------------------------------------------------------------------------------------------------------- */
 
 void pelt_eigen_centers(pelt_arena *arena, const pelt_poses *poses, uint32_t mover, pelt_coordinates *out) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *nearest = PELT_NEW(work, poses->count, double);
     uint32_t *own = PELT_NEW(work, poses->count, uint32_t), count = 0;
     out->centers = PELT_NEW(arena, PELT_EIGEN_CENTERS, uint32_t);
@@ -209,7 +212,6 @@ void pelt_eigen_centers(pelt_arena *arena, const pelt_poses *poses, uint32_t mov
         out->centers[out->center_count++] = own[far];
         for (uint32_t p = 0; p < count; p++) nearest[p] = fmin(nearest[p], distance(poses, mover, own[p], own[far]));
     }
-    pelt_arena_free(work);
 }
 
 uint32_t pelt_eigen_between(const pelt_poses *poses, uint32_t mover, const pelt_coordinates *c, bool *between) {
@@ -248,7 +250,7 @@ static void fit_values(pelt_arena *arena, const pelt_poses *poses, const pelt_ei
     c->values = PELT_NEW(arena, n * kept, double);
     center_coordinates(joint, c, c->values);
     if (rows == n || !kept) return;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *phi = PELT_NEW(work, rows * n, double), *right = PELT_NEW(work, rows * kept, double);
     pelt_eigen_functions(poses, 1, &joint->mover, joint->pose_count, joint->poses, n, c->centers, width, phi);
     pelt_eigen_functions(poses, 1, &joint->mover, 1, c->centers, n, c->centers, width, phi + (rows - 1) * n);
@@ -256,12 +258,11 @@ static void fit_values(pelt_arena *arena, const pelt_poses *poses, const pelt_ei
     for (size_t p = 0; p + 1 < rows; p++)
         for (size_t k = 0; k < kept; k++)
             right[p * kept + k] = joint->singular[k] * joint->right[k * joint->pose_count + p];
-    if (pelt_least_squares(rows, n, phi, kept, right, loose_cut, NULL, NULL)) {
+    if (pelt_least_squares(rows, n, phi, kept, right, loose_cut)) {
         double *square = square_functions(work, poses, joint->mover, c, width);
         pelt_gemm(false, false, n, kept, n, 1, square, right, 0, c->values);
         for (size_t k = 0; k < kept; k++) c->values[k] = 0;
     }
-    pelt_arena_free(work);
 }
 
 void pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_basis *basis, double width,
@@ -275,10 +276,9 @@ void pelt_eigen_coordinates(pelt_arena *arena, const pelt_poses *poses, const pe
 pelt_condition pelt_eigen_condition(pelt_arena *arena, const pelt_poses *poses, uint32_t mover,
                                     const pelt_coordinates *c, double width) {
     size_t n = c->center_count;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     pelt_condition out = {.value = pelt_condition_of(n, square_functions(work, poses, mover, c, width)),
                           .distance = INFINITY};
-    pelt_arena_free(work);
     for (size_t i = 1; i < n; i++)
         for (size_t k = 0; k < i; k++) {
             uint32_t a = c->centers[i], b = c->centers[k];
@@ -335,12 +335,10 @@ pelt_rbf pelt_eigen_rbf(pelt_arena *arena, const pelt_poses *poses, uint32_t mov
 pelt_rbf pelt_eigen_joint_rbf(pelt_arena *arena, const pelt_poses *poses, const pelt_eigen_joint *joint,
                               const pelt_coordinates *c, double width) {
     size_t n = c->center_count, size = n * joint->kept;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *lambda = PELT_NEW(work, size, double);
     memcpy(lambda, c->values, size * sizeof *lambda);
     if (!solve(n, square_functions(work, poses, joint->mover, c, width), joint->kept, lambda))
         memset(lambda, 0, size * sizeof *lambda);
-    pelt_rbf rbf = pelt_eigen_rbf(arena, poses, 1, &joint->mover, n, c->centers, width, joint->kept, lambda);
-    pelt_arena_free(work);
-    return rbf;
+    return pelt_eigen_rbf(arena, poses, 1, &joint->mover, n, c->centers, width, joint->kept, lambda);
 }

@@ -16,6 +16,7 @@
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <string.h>
 
@@ -49,10 +50,8 @@ typedef struct swept {
 } swept;
 
 static const float *displacement(const leave_out *l, uint32_t example, uint32_t point) {
-    return l->u->positions + 3 * ((size_t)example * l->u->point_count + (size_t)point * l->stride);
+    return pelt_displacement(l->u, example, (size_t)point * l->stride);
 }
-
-static double square(const float *x) { return (double)x[0] * x[0] + (double)x[1] * x[1] + (double)x[2] * x[2]; }
 
 /* -- One joint ----------------------------------------------------------------------------------------------------- */
 
@@ -92,10 +91,11 @@ static void gather_actual(const leave_out *l, pelt_arena *work, swept *s) {
 static void count_outside(const leave_out *l, const swept *s) {
     for (uint32_t c = 1; c < s->centers.center_count; c++) {
         double all = 0, outside;
-        for (uint32_t i = 0; i < l->point_count; i++) all += square(displacement(l, s->centers.centers[c], i));
+        for (uint32_t i = 0; i < l->point_count; i++)
+            all += pelt_square_length(displacement(l, s->centers.centers[c], i));
         outside = all;
         for (uint32_t i = 0; i < s->point_count; i++)
-            outside -= square(displacement(l, s->centers.centers[c], s->points[i]));
+            outside -= pelt_square_length(displacement(l, s->centers.centers[c], s->points[i]));
         for (size_t x = 0; x < l->width_count * l->threshold_count && s->counts[c]; x++) {
             pelt_eigen_missed *m = &l->missed[x];
             if (s->between[c])
@@ -141,19 +141,16 @@ static void add_predictions(const leave_out *l, pelt_arena *work, const swept *s
 }
 
 static void try_widths(const leave_out *l, pelt_arena *work, const swept *s) {
-    size_t n = s->centers.center_count, block = 3 * l->threshold_count * l->several_count * l->point_count;
+    size_t block = 3 * l->threshold_count * l->several_count * l->point_count;
     for (size_t w = 0; w < l->width_count; w++) {
-        pelt_arena *here = pelt_arena_inside(work);
-        double *phi = PELT_NEW(here, n * n, double), *inverse = PELT_NEW(here, n * n, double);
-        pelt_eigen_functions(l->poses, 1, &s->mover, n, s->centers.centers, n, s->centers.centers, l->widths[w], phi);
-        for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+        PELT_SCOPED pelt_arena *here = pelt_arena_inside(work);
+        const double *inverse = pelt_eigen_inverse(here, l->poses, s->mover, &s->centers, l->widths[w]);
         pelt_eigen_missed *missed = l->missed + w * l->threshold_count;
-        if (pelt_least_squares(n, n, phi, n, inverse, 1e-12, NULL, NULL)) {
+        if (inverse) {
             leave_out_centers(l, here, s, inverse, missed);
             if (l->several_count) add_predictions(l, here, s, inverse, l->widths[w], l->predicted + w * block);
         } else
             for (size_t t = 0; t < l->threshold_count; t++) missed[t].between = INFINITY;
-        pelt_arena_free(here);
     }
 }
 
@@ -166,8 +163,8 @@ static void measure_several(const leave_out *l) {
             for (uint32_t i = 0; i < l->point_count; i++, predicted += 3) {
                 const float *u = displacement(l, l->several[e], i);
                 l->missed[x].several +=
-                    square((float[3]){u[0] - predicted[0], u[1] - predicted[1], u[2] - predicted[2]});
-                l->missed[x].all_several += square(u);
+                    pelt_square_length((float[3]){u[0] - predicted[0], u[1] - predicted[1], u[2] - predicted[2]});
+                l->missed[x].all_several += pelt_square_length(u);
             }
 }
 
@@ -182,7 +179,7 @@ static void choose_several(leave_out *l, pelt_arena *work) {
 void pelt_eigen_leave_out(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                           const pelt_supports *supports, bool sweeps_only, size_t width_count, const double *widths,
                           size_t threshold_count, const double *list, pelt_eigen_missed *missed) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     leave_out l = {.poses = poses,
                    .u = u,
                    .supports = *supports,
@@ -198,7 +195,7 @@ void pelt_eigen_leave_out(pelt_arena *arena, const pelt_poses *poses, const pelt
     l.predicted = PELT_NEW(work, 3 * width_count * threshold_count * l.several_count * l.point_count, float);
     for (uint32_t g = 0; g < poses->mover_count; g++) {
         if (!poses->movers[g].swept || !(supports->peaks[g] > supports->noise)) continue;
-        pelt_arena *here = pelt_arena_inside(work);
+        PELT_SCOPED pelt_arena *here = pelt_arena_inside(work);
         swept s = {.mover = g};
         pelt_eigen_centers(here, poses, g, &s.centers);
         mark_centers(&l, &s);
@@ -206,10 +203,8 @@ void pelt_eigen_leave_out(pelt_arena *arena, const pelt_poses *poses, const pelt
         gather_actual(&l, here, &s);
         count_outside(&l, &s);
         try_widths(&l, here, &s);
-        pelt_arena_free(here);
     }
     measure_several(&l);
-    pelt_arena_free(work);
 }
 
 /* -- The choice ---------------------------------------------------------------------------------------------------- */

@@ -19,10 +19,13 @@
 #include <string.h>
 
 enum { MOST_KEPT = 3, LEAST_POSES = 10, MOST_CENTERS = 64, CENTERS_STEP = 16 };
-static const double PAYS = 0.8;     /* largest part of a displacement's squared coordinates that may remain */
-static const double WORSE = 1.05;   /* times the error with the best number of centres */
-static const double AT_REST = 1e3;  /* weight of the rest pose, in examples: it holds the displacement at 0 there */
-static const double CARRIES = 0.05; /* blend weight that puts a point in the support when amplitudes are unknown */
+static const double PAYS = 0.8;       /* largest part of a displacement's squared coordinates that may remain */
+static const double WORSE = 1.05;     /* times the error with the best number of centres */
+static const double AT_REST = 1e3;    /* weight of the rest pose, in examples: it holds the displacement at 0 there */
+static const double SAME_POSE = 1e-4; /* radians from a centre */
+static const double FIRST_RIDGE = 1e-10; /* of the diagonal of N */
+static const double LEAST_FREE = 1e-9;   /* part of an example that its own prediction leaves free */
+static const double CARRIES = 0.05;      /* blend weight that puts a point in the support when amplitudes are unknown */
 
 typedef struct search {
     const pelt_poses *poses;
@@ -51,12 +54,12 @@ typedef struct candidate {
 /* The share of a point in a mover's support. */
 static float share(const search *w, uint32_t mover, uint32_t point) {
     const pelt_supports *s = w->supports;
-    if (w->poses->movers[mover].swept || pelt_is_control(&w->poses->movers[mover]))
-        return s->peaks[mover] > s->noise ? pelt_support_share(s, mover, point) : 0;
+    float seen = s->peaks[mover] > s->noise ? pelt_support_share(s, mover, point) : 0;
+    if (w->poses->movers[mover].swept || pelt_is_control(&w->poses->movers[mover])) return seen;
     double x = pelt_carried_around(s, w->poses, mover, point) / CARRIES, least = 1 - s->fade;
-    if (!(s->carried[(size_t)mover * s->point_count + point] > 0) || !(x > least)) return 0;
+    if (!(s->carried[(size_t)mover * s->point_count + point] > 0) || !(x > least)) return seen;
     x = s->fade > 0 ? fmin((x - least) / s->fade, 1) : 1;
-    return (float)(x * x * (3 - 2 * x));
+    return fmaxf(seen, (float)(x * x * (3 - 2 * x)));
 }
 
 /* The rest pose, then greedily the example farthest from those chosen. */
@@ -64,7 +67,7 @@ static void choose_centers(const search *w, candidate *p) {
     size_t n = p->example_count, next = 0;
     memset(p->nearest, 0, n * sizeof *p->nearest);
     for (p->center_count = 0; p->center_count < MOST_CENTERS; p->center_count++) {
-        if (p->nearest[next] > exp(-1e-4 / w->width)) break; /* the remaining ones coincide with centres */
+        if (p->nearest[next] > exp(-SAME_POSE / w->width)) break; /* the remaining ones coincide with centres */
         double *phi = p->functions + p->center_count * n;
         p->centers[p->center_count] = p->examples[next], p->places[p->center_count] = next;
         pelt_eigen_functions(w->poses, p->mover_count, p->movers, n, p->examples, 1, &p->examples[next], w->width, phi);
@@ -125,7 +128,7 @@ static regression new_regression(pelt_arena *work, const candidate *p, size_t m)
 /* N^-1 phi_mn. Exponentials of angles are nearly always positive definite; otherwise a larger ridge makes N so. */
 static bool solve(regression *r, double rho) {
     size_t m = r->m;
-    for (double more = 1e-10; more < 1; more *= 100) {
+    for (double more = FIRST_RIDGE; more < 1; more *= 100) {
         for (size_t i = 0; i < m * m; i++) r->normal[i] = r->products[i] + rho * r->square[i];
         for (size_t k = 0; k < m; k++) r->normal[k * m + k] *= 1 + more;
         if (!pelt_cholesky(m, r->normal)) continue;
@@ -153,7 +156,7 @@ static double missed(pelt_arena *work, const regression *r, const candidate *p, 
     for (size_t i = p->first_pose; i < r->n; i++) {
         double value = a[(i - p->first_pose) * stride], miss = value;
         for (size_t k = 0; k < r->m; k++) miss -= r->across[i * r->m + k] * lambda[k];
-        miss /= fmax(1 - own[i], 1e-9);
+        miss /= fmax(1 - own[i], LEAST_FREE);
         sum += miss * miss, all += value * value;
     }
     return all > 0 ? sum / all : 1;
@@ -293,14 +296,13 @@ static void keep(pelt_arena *arena, pelt_arena *work, const search *w, const can
 static void try_pair(pelt_arena *arena, const search *w, candidate *p, pelt_eigen_pairs *out) {
     set_up(w, p);
     if (!p->point_count) return;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *coordinates = PELT_NEW(work, w->pose_count * MOST_KEPT, double), values[MOST_KEPT];
     if (decompose(work, w, p, coordinates, values)) {
         prediction best = choose(work, p, coordinates);
         if (best.kept && solve(&best.r, best.strength))
             keep(arena, work, w, p, &best.r, best.kept, coordinates, values, &out->pairs[out->pair_count++]);
     }
-    pelt_arena_free(work);
 }
 
 /* -- All pairs ----------------------------------------------------------------------------------------------------- */
@@ -342,7 +344,7 @@ static void try_all(pelt_arena *arena, const search *w, candidate *p, pelt_eigen
 
 pelt_eigen_pairs pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                                      const pelt_supports *supports, double width, const pelt_corrective *corrective) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     search w = {.poses = poses, .u = u, .supports = supports, .width = width};
     pelt_eigen_pairs out = {.pairs = PELT_NEW(arena, 2 * (size_t)poses->mover_count, pelt_eigen_pair)};
     w.pose_count = pelt_examples_of_several(work, poses, &w.examples);
@@ -357,6 +359,5 @@ pelt_eigen_pairs pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses,
         make_residual(work, &w, corrective);
         try_all(arena, &w, &p, &out);
     }
-    pelt_arena_free(work);
     return out;
 }

@@ -120,13 +120,11 @@ static bool make_weights(refinement *c, pelt_arena *work, double width) {
         const uint32_t *mover = &c->basis->joints[j].mover;
         const pelt_coordinates *own = &c->coordinates[j];
         size_t n = own->center_count;
-        double *phi = PELT_NEW(work, n * n, double), *inverse = PELT_NEW(work, n * n, double);
+        const double *inverse = pelt_eigen_inverse(work, c->poses, *mover, own, width);
+        if (!inverse) return false;
         double *across = PELT_NEW(work, c->pose_count * n, double);
         c->weights[j] = PELT_NEW(work, c->pose_count * n, double);
-        pelt_eigen_functions(c->poses, 1, mover, n, own->centers, n, own->centers, width, phi);
         pelt_eigen_functions(c->poses, 1, mover, c->pose_count, c->examples, n, own->centers, width, across);
-        for (size_t i = 0; i < n; i++) inverse[i * n + i] = 1;
-        if (!pelt_least_squares(n, n, phi, n, inverse, 1e-12, NULL, NULL)) return false;
         pelt_gemm(false, false, c->pose_count, n, n, 1, across, inverse, 0, c->weights[j]);
     }
     return true;
@@ -230,7 +228,7 @@ size_t pelt_examples_of_several(pelt_arena *arena, const pelt_poses *poses, uint
 void pelt_eigen_refine(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                        const pelt_eigen_basis *basis, const pelt_entry *entries, size_t entry_count, double width,
                        pelt_coordinates *coordinates) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     refinement c = {.poses = poses, .basis = basis, .coordinates = coordinates};
     c.pose_count = pelt_examples_of_several(work, poses, &c.examples);
     for (uint32_t j = 0; j < basis->joint_count; j++) {
@@ -248,5 +246,4 @@ void pelt_eigen_refine(pelt_arena *arena, const pelt_poses *poses, const pelt_ex
         make_products(&c, work, u, entries, entry_count);
         refine(work, &c);
     }
-    pelt_arena_free(work);
 }

@@ -32,13 +32,12 @@ static double energy_of(const pelt_eigen_joint *joint, const pelt_example_displa
 /* Converts per-point values to per-vertex values; 0 outside the support. */
 static const float *spread(pelt_arena *arena, const pelt_eigen_joint *joint, const pelt_example_displacements *u,
                            const float *values, size_t width) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     float *all = PELT_NEW(work, width * u->point_count, float), *out = PELT_NEW(arena, width * u->vertex_count, float);
     for (uint32_t i = 0; i < joint->point_count; i++)
         memcpy(all + width * joint->points[i], values + width * i, width * sizeof *all);
     for (uint32_t v = 0; v < u->vertex_count; v++)
         memcpy(out + width * v, all + width * u->point_of[v], width * sizeof *out);
-    pelt_arena_free(work);
     return out;
 }
 
@@ -85,7 +84,7 @@ static pelt_result study_joints(void *user, pelt_error *error) {
     if (!result) result = pelt_displacements_of(f, &q->u, error);
     if (result) return result;
     pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &q->poses);
-    pelt_eigen_supports(f, &q->poses, &q->u, &q->supports);
+    pelt_eigen_supports(f, &q->poses, &q->u, &q->supports, &(pelt_lone_poses){0});
     pelt_eigen_basis basis = pelt_eigen_basis_of(f->arena, &q->poses, &q->u, &q->supports, PELT_STUDY_SHAPES);
     size_t count = q->most && q->most < basis.joint_count ? q->most : basis.joint_count;
     pelt_joint_study *joints = PELT_NEW(q->study->arena, count, pelt_joint_study);

@@ -3,6 +3,7 @@
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <string.h>
 
@@ -30,8 +31,9 @@ static double normal(uint64_t *state) {
 
 /* -- Neighbourhoods ------------------------------------------------------------------------------------------------ */
 
-uint32_t pelt_feature_numbers(const pelt_poses *poses, const pelt_kernel_inputs *inputs, uint32_t example, uint32_t g,
-                              double out[6]) {
+/* Writes the numbers of a joint (6) or a control (1); returns how many. */
+static uint32_t numbers_of(const pelt_poses *poses, const pelt_kernel_inputs *inputs, uint32_t example, uint32_t g,
+                           double out[9]) {
     uint32_t joint = inputs->joints[g];
     if (pelt_kernel_control(inputs, g)) {
         out[0] =
@@ -39,9 +41,7 @@ uint32_t pelt_feature_numbers(const pelt_poses *poses, const pelt_kernel_inputs 
         return 1;
     }
     const float *q = poses->rotations + 4 * ((size_t)example * poses->joint_count + joint);
-    double x = q[0], y = q[1], z = q[2], w = q[3];
-    out[0] = -2 * (y * y + z * z), out[1] = 2 * (x * y + w * z), out[2] = 2 * (x * z - w * y);
-    out[3] = 2 * (x * y - w * z), out[4] = -2 * (x * x + z * z), out[5] = 2 * (y * z + w * x);
+    pelt_rotation_numbers(q, out);
     return 6;
 }
 
@@ -58,10 +58,10 @@ static void fill_numbers(pelt_arena *arena, const pelt_poses *poses, const pelt_
                          pelt_neighbourhood *out) {
     out->x = PELT_NEW(arena, (size_t)poses->count * out->size, double);
     for (uint32_t e = 0; e < poses->count; e++) {
-        double *x = out->x + (size_t)e * out->size, numbers[6];
+        double *x = out->x + (size_t)e * out->size, numbers[9];
         for (uint32_t i = 0; i < out->input_count; i++) {
             bool still = !inputs->moved[(size_t)e * inputs->count + out->inputs[i]];
-            uint32_t count = pelt_feature_numbers(poses, inputs, e, out->inputs[i], numbers);
+            uint32_t count = numbers_of(poses, inputs, e, out->inputs[i], numbers);
             for (uint32_t k = 0; k < count; k++) x[k] = still ? 0 : numbers[k];
             x += count;
         }
@@ -105,10 +105,7 @@ pelt_feature_net pelt_features_of(pelt_arena *arena, const pelt_poses *poses, co
 /* -- Features ------------------------------------------------------------------------------------------------------ */
 
 /* Every other one is smooth. */
-double pelt_feature_bend2(uint32_t width, uint32_t k) {
-    (void)width;
-    return k % 2 ? BEND * BEND : 0;
-}
+double pelt_feature_bend2(uint32_t k) { return k % 2 ? BEND * BEND : 0; }
 
 void pelt_feature_bent(pelt_arena *work, const pelt_feature_net *net, uint32_t g, size_t row_count,
                        const uint32_t *rows, double *x, double *z, double *h) {
@@ -117,7 +114,7 @@ void pelt_feature_bent(pelt_arena *work, const pelt_feature_net *net, uint32_t g
     double *bends = PELT_NEW(work, width, double), *at_rest = PELT_NEW(work, width, double);
     for (uint32_t k = 0; k < width; k++) {
         double b = near->offsets[k];
-        bends[k] = pelt_feature_bend2(width, k);
+        bends[k] = pelt_feature_bend2(k);
         at_rest[k] = b + sqrt(b * b + bends[k]);
     }
     for (size_t r = 0; r < row_count; r++) {
@@ -132,9 +129,8 @@ void pelt_feature_bent(pelt_arena *work, const pelt_feature_net *net, uint32_t g
 
 void pelt_feature_values(pelt_arena *work, const pelt_feature_net *net, uint32_t g, size_t row_count,
                          const uint32_t *rows, double *h) {
-    pelt_arena *inside = pelt_arena_inside(work);
+    PELT_SCOPED pelt_arena *inside = pelt_arena_inside(work);
     double *x = PELT_NEW(inside, row_count * net->list[g].size, double);
     double *z = PELT_NEW(inside, row_count * net->width, double);
     pelt_feature_bent(inside, net, g, row_count, rows, x, z, h);
-    pelt_arena_free(inside);
 }

@@ -38,12 +38,8 @@ uint64_t pelt_feature_random(uint64_t *state);
 pelt_feature_net pelt_features_of(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
                                   uint32_t width, uint64_t seed);
 
-/* Writes the numbers of a joint (6) or a control (1); returns how many. */
-uint32_t pelt_feature_numbers(const pelt_poses *poses, const pelt_kernel_inputs *inputs, uint32_t example, uint32_t g,
-                              double numbers[6]);
-
 /* The bends s_k, squared. */
-double pelt_feature_bend2(uint32_t width, uint32_t k);
+double pelt_feature_bend2(uint32_t k);
 
 /* h_g for some examples, [row][width]; and also x [row][size] and z = x W + b [row][width]. */
 void pelt_feature_values(pelt_arena *work, const pelt_feature_net *net, uint32_t g, size_t row_count,

@@ -5,11 +5,20 @@
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLDS = 2, LARGE_FOLD = 32, MANY_STEPS = 300, LEAST_TARGETS = 12, MOST_TARGETS = 48, MOST_COLUMNS = 24 };
+enum {
+    FOLDS = 2,
+    LARGE_FOLD = 32,
+    MANY_CHECKS = 1,
+    MANY_STEPS = 300,
+    LEAST_TARGETS = 12,
+    MOST_TARGETS = 48,
+    MOST_COLUMNS = 24
+};
 static const uint32_t MARKS[] = {30, 60, 100, 150, 220};
 static const double RIDGES[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1};
 enum { MARK_COUNT = sizeof MARKS / sizeof *MARKS, RIDGE_COUNT = sizeof RIDGES / sizeof *RIDGES };
@@ -56,7 +65,7 @@ pelt_feature_gram pelt_feature_gram_of(pelt_arena *arena, size_t rows, size_t in
 bool pelt_feature_solve(pelt_arena *work, const pelt_feature_gram *g, double ridge, size_t columns, const double *y,
                         double *solution) {
     size_t n = g->size;
-    pelt_arena *inside = pelt_arena_inside(work);
+    PELT_SCOPED pelt_arena *inside = pelt_arena_inside(work);
     double *matrix = PELT_NEW(inside, n * n, double);
     memcpy(matrix, g->matrix, n * n * sizeof *matrix);
     for (size_t a = 0; a < n; a++) matrix[a * n + a] += ridge * g->mean + 1e-300;
@@ -64,7 +73,6 @@ bool pelt_feature_solve(pelt_arena *work, const pelt_feature_gram *g, double rid
     if (solved && n == g->rows) memcpy(solution, y, n * columns * sizeof *solution);
     if (solved && n != g->rows) pelt_gemm(true, false, n, columns, g->rows, 1, g->phi, y, 0, solution);
     if (solved) pelt_cholesky_solve(n, matrix, columns, solution);
-    pelt_arena_free(inside);
     return solved;
 }
 
@@ -94,7 +102,7 @@ static void list_shares(pelt_arena *arena, const pelt_kernel_inputs *inputs, con
 static double fill_columns(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c, uint32_t q,
                            size_t *count, double **y) {
     size_t size = c->first[q + 1] - c->first[q], columns = c->ranks[q] < MOST_COLUMNS ? c->ranks[q] : MOST_COLUMNS;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *rows = PELT_NEW(work, 3 * size * u->example_count, double), energy = 0;
     for (size_t e = 0; e < u->example_count; e++)
         for (size_t m = 0; m < size; m++)
@@ -105,7 +113,6 @@ static double fill_columns(pelt_arena *arena, const pelt_example_displacements *
     *count = columns;
     *y = PELT_NEW(arena, u->example_count * columns, double);
     if (columns) pelt_gemm(false, true, u->example_count, columns, 3 * size, 1, rows, c->shapes[q], 0, *y);
-    pelt_arena_free(work);
     return sqrt(energy);
 }
 
@@ -113,7 +120,7 @@ pelt_feature_targets pelt_feature_targets_of(pelt_arena *arena, const pelt_kerne
                                              const pelt_example_displacements *u,
                                              const pelt_example_displacements *tilts, const pelt_mesh *mesh,
                                              const float *positions, uint32_t threads) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     uint32_t count = 2 * inputs->count;
     count = count < LEAST_TARGETS ? LEAST_TARGETS : count > MOST_TARGETS ? MOST_TARGETS : count;
     pelt_clusters c = pelt_cluster(work, u, mesh, positions, count, MOST_COLUMNS, threads);
@@ -133,7 +140,6 @@ pelt_feature_targets pelt_feature_targets_of(pelt_arena *arena, const pelt_kerne
         out.count++;
     }
     for (size_t i = 0; i < out.count; i++) out.list[i].weight /= sum;
-    pelt_arena_free(work);
     return out;
 }
 
@@ -152,6 +158,7 @@ typedef struct trial {
     double least; /* targets with smaller weights are not predicted */
     size_t row_count, fold_count;
     uint32_t *rows, *fold; /* training examples, and predicted ones */
+    double *weights;       /* [example] of squared errors */
     remains *remains;      /* [target] */
 } trial;
 
@@ -185,28 +192,34 @@ static void try_target(void *user, size_t c, pelt_arena *scratch) {
     pelt_feature_gram gram = pelt_feature_gram_of(scratch, n, inner, phi);
     const double *against = pelt_feature_against(scratch, &gram, m, held), *y = target_rows(scratch, t, n, rows);
     double *solution = PELT_NEW(scratch, gram.size * columns, double);
-    for (size_t k = 0; k < m * columns; k++) out->none[k % columns >= t->columns] += truth[k] * truth[k];
+    for (size_t k = 0; k < m * columns; k++)
+        out->none[k % columns >= t->columns] += v->weights[v->fold[k / columns]] * truth[k] * truth[k];
     for (int i = 0; i < RIDGE_COUNT; i++) {
         bool solved = pelt_feature_solve(scratch, &gram, RIDGES[i], columns, y, solution);
         if (solved) pelt_gemm(false, false, m, columns, gram.size, 1, against, solution, 0, guess);
         for (size_t k = 0; k < m * columns; k++)
-            out->left[k % columns >= t->columns][i] += solved ? pow(guess[k] - truth[k], 2) : INFINITY;
+            out->left[k % columns >= t->columns][i] +=
+                solved ? v->weights[v->fold[k / columns]] * pow(guess[k] - truth[k], 2) : INFINITY;
     }
-}
-
-static int compare_weights(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
 }
 
 /* The weight above which targets hold most of the energy; weights are its square roots. */
 static double least_weight(pelt_arena *work, pelt_feature_targets targets) {
     double *weights = PELT_NEW(work, targets.count, double), all = 0, sum = 0;
-    size_t i = 0;
+    size_t i = targets.count;
     for (size_t c = 0; c < targets.count; c++) weights[c] = targets.list[c].weight, all += weights[c] * weights[c];
-    qsort(weights, targets.count, sizeof *weights, compare_weights);
-    while (i < targets.count && (sum += weights[i] * weights[i]) < MOST_ENERGY * all) i++;
-    return i < targets.count ? weights[i] : 0;
+    qsort(weights, targets.count, sizeof *weights, pelt_rising_doubles);
+    while (i > 0 && (sum += weights[i - 1] * weights[i - 1]) < MOST_ENERGY * all) i--;
+    return i > 0 ? weights[i - 1] : 0;
+}
+
+static double *weigh_examples(pelt_arena *work, const pelt_poses *poses, pelt_feature_targets targets,
+                              const int *fold) {
+    double *energies = PELT_NEW(work, poses->count, double), *weights = PELT_NEW(work, poses->count, double);
+    for (const pelt_feature_target *t = targets.list; t < targets.list + targets.count; t++)
+        for (size_t i = 0; i < poses->count * t->columns; i++) energies[i / t->columns] += t->y[i] * t->y[i];
+    pelt_balance_folds(poses, fold, energies, weights);
+    return weights;
 }
 
 /* Sets up a fold, with features that train without it. */
@@ -251,17 +264,18 @@ static int best_ridge(const remains *r, int kind) {
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t seed, uint32_t threads) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     pelt_feature_settings out = {
         .width = width, .steps = MARKS[0], .ridge = 1e-2, .tilt_ridge = 1e-1, .left = INFINITY};
     pelt_feature_learning learning[FOLDS];
     double least = least_weight(work, targets);
     trial folds[FOLDS] = {{.targets = targets, .least = least}, {.targets = targets, .least = least}};
     int *fold = PELT_NEW(work, poses->count, int);
-    pelt_kernel_folds(poses, fold);
+    pelt_deal_folds(poses, fold);
+    folds[0].weights = folds[1].weights = weigh_examples(work, poses, targets, fold);
     for (int f = 0; f < FOLDS; f++) start_fold(work, poses, inputs, fold, f, width, seed, &folds[f], &learning[f]);
     bool many = folds[0].fold_count >= LARGE_FOLD;
-    for (int mark = 0; mark < (many ? 1 : MARK_COUNT); mark++) {
+    for (int mark = 0; mark < (many ? MANY_CHECKS : MARK_COUNT); mark++) {
         remains r = learn_and_try(work, folds, learning, MARKS[mark], threads);
         int ridge = best_ridge(&r, DISPLACEMENTS);
         double none = r.none[DISPLACEMENTS], left = none > 0 ? sqrt(r.left[DISPLACEMENTS][ridge] / none) : INFINITY;
@@ -271,6 +285,5 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
         if (!helps || left > HOPELESS * goal) break;
     }
     if (many) out.steps = MANY_STEPS;
-    pelt_arena_free(work);
     return out;
 }

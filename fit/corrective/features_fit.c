@@ -22,7 +22,7 @@
 #include <string.h>
 
 enum { COEFFICIENTS = 800, POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
-static const double MUCH_LOST = 1.25; /* times the error in cross-validation */
+static const double MUCH_LOST = 0.6; /* times the error in cross-validation */
 /* Relative to the cross-validation error: what dropped sums may add; likewise for dropped parts of blocks. */
 static const double SPARE = 0.1;
 
@@ -455,7 +455,7 @@ static pelt_features *make_features(const feature_fit *k) {
     pelt_feature_group *groups = PELT_NEW(arena, FIELDS * (size_t)clusters, pelt_feature_group);
     pelt_feature_input *inputs = PELT_NEW(arena, k->inputs->count, pelt_feature_input);
     float *bends = PELT_NEW(arena, width, float);
-    for (uint32_t w = 0; w < width; w++) bends[w] = (float)pelt_feature_bend2(width, w);
+    for (uint32_t w = 0; w < width; w++) bends[w] = (float)pelt_feature_bend2(w);
     for (uint32_t g = 0; g < k->net.count; g++) sets[g] = make_set(k, g);
     for (uint32_t g = 0; g < k->inputs->count; g++) {
         inputs[g].source = k->inputs->joints[g];
@@ -542,7 +542,8 @@ static void note_findings(feature_fit *k, const pelt_corrective *corrective) {
                                        .joints = k->inputs->count,
                                        .clusters = k->fields[POSITIONS].clusters.count};
     k->f->report.kernel = findings;
-    pelt_note_missed(k->f, missed(&k->fields[POSITIONS]));
+    pelt_note_poses(k->f, k->poses, k->inputs, &k->fields[POSITIONS].u, missed(&k->fields[POSITIONS]),
+                    k->settings->left);
     note_bound(k, corrective);
 }
 
@@ -561,7 +562,7 @@ static void learn(feature_fit *k, pelt_feature_targets targets) {
 
 /* The part of the displacements that the clusters do not reproduce, relative to them. */
 static double lost(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double all = 0, kept = 0;
     for (uint32_t q = 0; q < c->count; q++) {
         size_t size = 3 * (size_t)(c->first[q + 1] - c->first[q]), rank = c->ranks[q], n = u->example_count;
@@ -573,7 +574,6 @@ static double lost(pelt_arena *arena, const pelt_example_displacements *u, const
         for (size_t i = 0; i < n * size; i++) all += rows[i] * rows[i];
         for (size_t i = 0; i < n * rank; i++) kept += image[i] * image[i];
     }
-    pelt_arena_free(work);
     return all > 0 ? sqrt(fmax(all - kept, 0) / all) : 0;
 }
 

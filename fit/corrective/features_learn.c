@@ -189,7 +189,7 @@ static void derive(const step_work *w, size_t g, double *by_h) {
         const double *z = set->z + a * width;
         double *d = by_h + a * width;
         for (uint32_t k = 0; k < width; k++) {
-            double b = near->offsets[k], s2 = pelt_feature_bend2(width, k);
+            double b = near->offsets[k], s2 = pelt_feature_bend2(k);
             double r = sqrt(z[k] * z[k] + s2), rest = sqrt(b * b + s2);
             double slope = r > 0 ? 0.5 * (1 + z[k] / r) : 0.5, slope_rest = rest > 0 ? 0.5 * (1 + b / rest) : 0.5;
             set->offsets[k] += d[k] * (slope - slope_rest);
@@ -302,13 +302,12 @@ static void update(pelt_feature_learning *l, const pelt_feature_gradient *gradie
 
 void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *l, uint32_t steps, bool settle, uint32_t threads) {
     for (uint32_t i = 0; i < steps; i++) {
-        pelt_arena *work = pelt_arena_inside(arena);
+        PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
         pelt_feature_gradient gradient;
         uint32_t *rows = PELT_NEW(work, l->row_count, uint32_t);
         size_t count = choose_rows(work, l, rows);
         pelt_feature_evidence(work, l->net, l->targets, l->steps % BATCHES, BATCHES, count, rows, threads, &gradient);
         l->steps++;
         update(l, &gradient, settle ? 1 - (double)i / steps : 1);
-        pelt_arena_free(work);
     }
 }

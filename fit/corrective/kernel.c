@@ -21,6 +21,7 @@
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <string.h>
 
@@ -90,7 +91,7 @@ static double *point_energies(const kernel_fit *k) {
     for (size_t e = 0; e < u->example_count; e++)
         for (size_t i = 0; i < u->point_count; i++) {
             const float *d = u->positions + 3 * (e * u->point_count + i);
-            out[i] += (double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2];
+            out[i] += pelt_square_length(d);
         }
     return out;
 }
@@ -272,7 +273,7 @@ static double unit_distance2(const kernel_fit *k, uint32_t g, size_t a, size_t b
 
 /* The two closest examples of a group; every input is weighted by its share in the kernel. */
 static void find_closest(const kernel_fit *k, size_t g, pelt_condition *out) {
-    pelt_arena *work = pelt_arena_inside(k->f->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(k->f->arena);
     pelt_ridge ridge = group_ridge(work, k, g);
     out->distance = INFINITY;
     for (uint32_t a = 0; a < ridge.example_count; a++)
@@ -287,7 +288,6 @@ static void find_closest(const kernel_fit *k, size_t g, pelt_condition *out) {
             out->distance = sqrt(sum);
             out->closest[0] = ridge.examples[a], out->closest[1] = ridge.examples[b];
         }
-    pelt_arena_free(work);
 }
 
 /* A vertex that lets users locate a group. */
@@ -298,14 +298,12 @@ static uint32_t group_vertex(const kernel_fit *k, size_t g) {
 
 /* The condition number of K + lambda I of a group, over all its examples. */
 static double group_condition(const kernel_fit *k, size_t g) {
-    pelt_arena *work = pelt_arena_inside(k->f->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(k->f->arena);
     pelt_ridge ridge = group_ridge(work, k, g);
     double *matrix = group_matrix(work, k, &ridge);
     size_t n = ridge.example_count;
     for (size_t a = 0; a < n; a++) matrix[a * n + a] += k->settings.lambda;
-    double condition = pelt_condition_of(n, matrix);
-    pelt_arena_free(work);
-    return condition;
+    return pelt_condition_of(n, matrix);
 }
 
 static uint32_t largest_group(const kernel_fit *k) {
@@ -385,16 +383,6 @@ static void note_bound(kernel_fit *k, const pelt_displacements *displacements) {
     k->f->report.bound = pelt_largest_displacement(displacements, k->f->model.vertex_count, most);
 }
 
-void pelt_note_missed(pelt_fitting *f, double missed) {
-    const double MUCH = 0.3;
-    if (!(missed > MUCH)) return;
-    pelt_find(&f->report.findings, f->arena, PELT_WARNING, "not-driven",
-              "the poses explain the examples poorly: %.0f%% of the displacements are left in training; either the "
-              "examples are noisy, or something that drives the skin is not among the file's joints: give it as a "
-              "named control, or leave out the examples that it changes",
-              100 * missed);
-}
-
 static const char *const FORMS[PELT_NEAR_FORM_COUNT] = {"arc-cosine", "Gaussian", "Matern"};
 
 static void note_findings(kernel_fit *k, const pelt_corrective *corrective) {
@@ -412,7 +400,7 @@ static void note_findings(kernel_fit *k, const pelt_corrective *corrective) {
                                        .joints = k->inputs.count,
                                        .clusters = clusters};
     k->f->report.kernel = findings;
-    pelt_note_missed(k->f, k->settings.missed);
+    pelt_note_poses(k->f, &k->poses, &k->inputs, &k->positions.u, k->settings.missed, k->left);
     note_condition(k);
     note_bound(k, corrective->displacements);
 }
@@ -576,7 +564,7 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     pelt_fitting *f = k->f;
     pelt_family family = f->options.kernel.family;
     const pelt_example_displacements *tilts = f->options.displacement.plain_normals ? NULL : &k->normals.u;
-    uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(f->arena, k->poses.count, int));
+    uint32_t several = pelt_deal_folds(&k->poses, PELT_NEW(f->arena, k->poses.count, int));
     bool forced = family == PELT_FAMILY_FEATURES;
     *done = false;
     if (family == PELT_FAMILY_KERNEL || family == PELT_FAMILY_ARC ||
@@ -603,7 +591,7 @@ static void choose_settings(kernel_fit *k) {
     pelt_next_task(arena, "kernel: cross-validation", 0.05, 0.2, 16);
     if (family != PELT_FAMILY_ARC)
         k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, threads, &k->settings);
-    uint32_t several = pelt_kernel_folds(&k->poses, PELT_NEW(arena, k->poses.count, int));
+    uint32_t several = pelt_deal_folds(&k->poses, PELT_NEW(arena, k->poses.count, int));
     if (family == PELT_FAMILY_KERNEL || (!family && (k->left < SMALL || !several))) return;
     pelt_kernel_settings settings;
     double left = pelt_neighbor_validate(arena, &k->poses, &k->positions.u, &k->near, threads, &settings);
@@ -624,8 +612,7 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     pelt_kernel_tables(f->arena, &k->poses, k->regress, &k->settings, threads, k->tables);
     find_groups(k);
     prepare_groups(k);
-    if (pelt_next_task(f->arena, "kernel: fit", 0.8, 1, 1))
-        return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+    if (pelt_next_task(f->arena, "kernel: fit", 0.8, 1, 1)) return pelt_stopped(error);
     pelt_parallel(f->arena, threads, k->group_count, fit_group, k);
     for (uint32_t g = 0; g < k->group_count; g++)
         if (k->unsolved[g])
@@ -649,7 +636,7 @@ pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
                          "corrective with: train on a clip in which the skeleton moves");
     pelt_result result = pelt_displacements_of(f, &k.positions.u, error);
     if (result) return result;
-    pelt_supports_of(f->arena, &f->model, &k.poses, &k.positions.u, &k.supports);
+    pelt_supports_of(f->arena, &f->model, &k.poses, &k.positions.u, f->options.threads, &k.supports);
     k.inputs = pelt_kernel_inputs_of(f->arena, &f->bundle->skeleton, &k.poses, &k.supports);
     k.near = pelt_kernel_look_around(f->arena, &k.poses, &k.inputs);
     return regress(&k, error);

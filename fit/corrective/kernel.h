@@ -6,8 +6,10 @@
 #include "fit/corrective/correctives.h"
 #include "fit/regression/regression.h"
 
-/* Warns when the training error is large: then something other than the joints drives the skin. */
-void pelt_note_missed(pelt_fitting *fitting, double missed);
+/* Warns of joints that the examples do not tell apart; and where much is missed in training, or left in
+   cross-validation, says which poses would help, or that something else drives the skin (advice.c). */
+void pelt_note_poses(pelt_fitting *fitting, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
+                     const pelt_example_displacements *u, double missed, double left);
 
 /* -- Clusters (kernel_cluster.c) ------------------------------------------------------------------------------------ */
 

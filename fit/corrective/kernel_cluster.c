@@ -250,7 +250,7 @@ static void normalise(pelt_arena *work, const pelt_clusters *c, uint32_t point_c
 
 void pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, const pelt_example_displacements *u,
                            uint32_t most_rings, double most_growth, pelt_clusters *c) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     pelt_neighbours edges = pelt_find_neighbours(work, mesh, &(pelt_points){u->point_count, u->point_of, u->vertex_of});
     uint32_t *seen = PELT_NEW(work, u->point_count, uint32_t), *points = PELT_NEW(work, u->point_count, uint32_t);
     uint32_t rings = most_rings;
@@ -272,7 +272,6 @@ void pelt_overlap_clusters(pelt_arena *arena, const pelt_mesh *mesh, const pelt_
                                                    grown.weights + grown.first[q]);
     normalise(work, &grown, u->point_count);
     *c = grown;
-    pelt_arena_free(work);
 }
 
 /* -- Principal components ------------------------------------------------------------------------------------------ */
@@ -377,7 +376,7 @@ static void iterate(pelt_arena *work, clustering *c, uint32_t threads) {
 
 pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *u, const pelt_mesh *mesh,
                            const float *positions, uint32_t cluster_count, double per_point, uint32_t threads) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     clustering c = {.u = u, .positions = positions, .points = u->point_count, .examples = u->example_count};
     c.clusters = cluster_count < c.points ? cluster_count : c.points;
     c.rank = per_point < 1 ? 1 : per_point > 16 ? 16 : (uint32_t)(per_point + 0.5);
@@ -396,7 +395,6 @@ pelt_clusters pelt_cluster(pelt_arena *arena, const pelt_example_displacements *
     pelt_overlap_clusters(arena, mesh, u, MOST_RINGS, MOST_GROWTH, &out);
     c.first = out.first, c.members = out.points;
     choose_components(arena, work, &c, per_point, threads, &out);
-    pelt_arena_free(work);
     return out;
 }
 
@@ -424,14 +422,13 @@ static void list_tilts(pelt_arena *arena, pelt_arena *work, const pelt_example_d
 
 pelt_clusters pelt_cluster_tilts(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *clusters,
                                  const pelt_example_displacements *tilts, double per_vertex, uint32_t threads) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     clustering c = {
         .u = tilts, .points = tilts->point_count, .examples = tilts->example_count, .clusters = clusters->count};
     pelt_clusters out = {.count = c.clusters};
     list_tilts(arena, work, u, tilts, clusters, &out);
     c.first = out.first, c.members = out.points;
     choose_components(arena, work, &c, per_vertex, threads, &out);
-    pelt_arena_free(work);
     return out;
 }
 

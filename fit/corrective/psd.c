@@ -479,19 +479,16 @@ static bool fit(psd *p, uint32_t wanted) {
 }
 
 pelt_result pelt_fit_psd(pelt_fitting *f, pelt_error *error) {
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(f->arena);
     psd p = {.fitting = f,
-             .work = pelt_arena_inside(f->arena),
+             .work = work,
              .phi = pelt_chosen_phi(&f->options, PELT_PHI_MIXED),
              .normalised = !f->options.psd.no_norm};
     pelt_result result = pelt_distinct_poses_of(f, &p.distinct, error);
-    if (!result && p.distinct.count > 1) {
-        pelt_sources_of(f, &p.distinct, &p.sources);
-        if (!fit(&p, f->options.psd.poses))
-            result = pelt_fail(error, PELT_ERROR_NUMBER,
-                               "the %u poses cannot be interpolated, some are too similar: train on fewer "
-                               "frames",
-                               p.distinct.count);
-    }
-    pelt_arena_free(p.work);
-    return result;
+    if (result || p.distinct.count < 2) return result;
+    pelt_sources_of(f, &p.distinct, &p.sources);
+    if (fit(&p, f->options.psd.poses)) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_NUMBER,
+                     "the %u poses cannot be interpolated, some are too similar: train on fewer frames",
+                     p.distinct.count);
 }

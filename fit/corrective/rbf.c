@@ -4,9 +4,12 @@
    e is c_e / p_e; for normalised interpolation, the same is applied to a column of ones and the two are divided. */
 
 #include "fit/corrective/rbf.h"
+#include "fit/examples/support.h"
 #include "fit/corrective/correctives.h"
 #include "fit/examples/support.h"
 #include "rig/linear.h"
+#include "rig/maths.h"
+#include "rig/text.h"
 #include <math.h>
 #include <string.h>
 
@@ -25,10 +28,8 @@ static const double least_strength = 1e-12, least_column = 1e-8; /* of the large
 
 /* Where a clip's controls are expected: body.CLIP.csv. */
 static const char *table_name(pelt_arena *arena, const char *bundle, const char *clip) {
-    const char *slash = bundle ? strrchr(bundle, '/') : NULL, *name = slash ? slash + 1 : bundle ? bundle : "BUNDLE";
-    const char *dot = strrchr(name, '.');
-    return pelt_arena_format(arena, "%.*s.%s.csv", (int)(dot && dot > name ? dot - name : (ptrdiff_t)strlen(name)),
-                             name, clip);
+    const char *name = bundle ? pelt_base_name(bundle) : "BUNDLE";
+    return pelt_arena_format(arena, "%.*s.%s.csv", pelt_stem_length(name), name, clip);
 }
 
 static double shape_gap(const pelt_example_displacements *d, size_t a, size_t b) {
@@ -194,7 +195,7 @@ static void list_sources(const pelt_poses *p, pelt_rotations rotations, pelt_sou
         double range = 0;
         for (uint32_t e = 0; e < p->count; e++) {
             const float *t = p->translations + 3 * ((size_t)e * p->joint_count + j);
-            range = fmax(range, (double)t[0] * t[0] + (double)t[1] * t[1] + (double)t[2] * t[2]);
+            range = fmax(range, pelt_square_length(t));
         }
         add_source(s, PELT_AXIS_TRANSLATION, &j, 1, (float)(1 / range));
     }
@@ -235,7 +236,7 @@ static void source_distances(const pelt_distinct_poses *t, const pelt_sources *s
 
 void pelt_distances_apart(pelt_arena *arena, const pelt_distinct_poses *t, pelt_sources *s) {
     size_t n = t->count;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     float *planes = centers_in_planes(work, n, s);
     double *row = PELT_NEW(work, n, double);
     s->distances = PELT_NEW(arena, n * n * s->count, float);
@@ -245,14 +246,13 @@ void pelt_distances_apart(pelt_arena *arena, const pelt_distinct_poses *t, pelt_
             for (size_t o = 0; o < i; o++)
                 s->distances[(k * n + i) * n + o] = s->distances[(k * n + o) * n + i] = (float)row[o];
         }
-    pelt_arena_free(work);
 }
 
 double *pelt_distances_together(pelt_arena *arena, const pelt_distinct_poses *t, const pelt_sources *s,
                                 const double *weights) {
     size_t n = t->count;
     double *distances = PELT_NEW(arena, n * n, double);
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     float *planes = centers_in_planes(work, n, s);
     double *row = PELT_NEW(work, n, double);
     for (size_t i = 0; i < n; i++) {
@@ -262,7 +262,6 @@ double *pelt_distances_together(pelt_arena *arena, const pelt_distinct_poses *t,
         }
         for (size_t o = 0; o < i; o++) distances[o * n + i] = distances[i * n + o];
     }
-    pelt_arena_free(work);
     return distances;
 }
 
@@ -288,8 +287,8 @@ static double guess_driving(const pelt_poses *p, uint32_t g, const double *owned
 static double largest_displacement(const pelt_example_displacements *d, uint32_t point) {
     double most = 0;
     for (uint32_t e = 0; e < d->example_count; e++) {
-        const float *u = d->positions + 3 * ((size_t)e * d->point_count + point);
-        most = fmax(most, (double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
+        const float *u = pelt_displacement(d, e, point);
+        most = fmax(most, pelt_square_length(u));
     }
     return sqrt(most);
 }
@@ -307,41 +306,29 @@ static void fill_driving(const pelt_fitting *f, const pelt_distinct_poses *t, pe
     const pelt_example_displacements *d = &t->displacements;
     double diagonal = f->bundle->mesh.diagonal, *owned = PELT_NEW(f->arena, p->mover_count, double);
     uint32_t *owner = PELT_NEW(f->arena, p->joint_count, uint32_t);
+    pelt_supports supports;
     for (uint32_t j = 0; j < p->joint_count; j++) {
         int32_t parent = f->bundle->skeleton.parents[j];
         owner[j] = p->mover_of[j] != PELT_NO_MOVER ? p->mover_of[j] : parent >= 0 ? owner[parent] : PELT_NO_MOVER;
     }
+    pelt_supports_of(f->arena, &f->model, p, d, f->options.threads, &supports);
     for (uint32_t point = 0; point < d->point_count; point++) {
         float *row = s->driving + (size_t)point * s->count;
         double known = 0;
-        for (uint32_t e = 0; e < p->count; e++) {
-            if (p->sweep_of[e] == PELT_NO_MOVER) continue;
-            const float *u = d->positions + 3 * ((size_t)e * d->point_count + point);
-            double size = sqrt((double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
-            row[p->sweep_of[e]] = (float)fmax(row[p->sweep_of[e]], size);
-            known = fmax(known, size);
+        for (uint32_t g = 0; g < p->mover_count; g++) {
+            row[g] = supports.amplitudes[(size_t)g * d->point_count + point];
+            if (p->movers[g].swept) known = fmax(known, row[g]);
         }
         owned_weights(f, p, d->vertex_of[point], owner, owned);
         for (uint32_t g = 0; g < p->mover_count; g++)
             if (!p->movers[g].swept && !pelt_is_control(&p->movers[g]))
-                row[g] = (float)guess_driving(p, g, owned, known, diagonal);
+                row[g] = fmaxf(row[g], (float)guess_driving(p, g, owned, known, diagonal));
         if (nothing_drives(p, row, diagonal) && largest_displacement(d, point) > undisplaced * diagonal)
             for (uint32_t g = 0; g < p->mover_count; g++) row[g] = (float)(p->movers[g].swept ? 0 : blamed * diagonal);
         for (uint32_t k = p->mover_count; k < s->count; k++) { /* translations */
             uint32_t g = owner[s->axes[s->list[k].first_axis].joint];
             row[k] = (float)(g == PELT_NO_MOVER ? most_guess * diagonal : guess_driving(p, g, owned, known, diagonal));
         }
-    }
-}
-
-/* With controls, examples that move several things say more than sweeps. */
-static void fill_other_driving(pelt_arena *arena, const pelt_distinct_poses *t, pelt_sources *s) {
-    size_t points = t->displacements.point_count;
-    float *amplitudes = PELT_NEW(arena, points, float);
-    for (uint32_t g = 0; g < t->poses.mover_count; g++) {
-        pelt_mover_amplitudes(&t->poses, &t->displacements, g, amplitudes);
-        for (size_t i = 0; i < points; i++)
-            s->driving[i * s->count + g] = fmaxf(s->driving[i * s->count + g], amplitudes[i]);
     }
 }
 
@@ -354,7 +341,6 @@ void pelt_sources_of(pelt_fitting *f, const pelt_distinct_poses *t, pelt_sources
     s->driving = PELT_NEW(f->arena, (size_t)t->displacements.point_count * s->count, float);
     fill_centers(t, s);
     fill_driving(f, t, s);
-    if (p->control_count) fill_other_driving(f->arena, t, s);
 }
 
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */
@@ -371,7 +357,7 @@ double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t colum
                           const bool *marked, bool normalised, double *growth) {
     *growth = INFINITY;
     if (!pelt_cholesky(n, phi)) return INFINITY;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *inverse = phi, *c = PELT_NEW(work, n * columns, double), sum = 0;
     pelt_cholesky_invert(n, phi);
     pelt_gemm(false, false, n, columns, n, 1, inverse, values, 0, c);
@@ -386,7 +372,6 @@ double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t colum
             sum += error * error;
         }
     }
-    pelt_arena_free(work);
     return sum;
 }
 
@@ -436,7 +421,7 @@ static size_t principal_components(pelt_arena *work, size_t rows, size_t m, cons
 
 void pelt_choose_by_components(pelt_arena *arena, size_t rows, size_t m, const double *values, uint32_t given,
                                uint32_t count, uint32_t *chosen) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *components;
     size_t rank = principal_components(work, rows, m, values, &components);
     for (uint32_t k = given; k < count; k++) {
@@ -446,12 +431,11 @@ void pelt_choose_by_components(pelt_arena *arena, size_t rows, size_t m, const d
             if (share > best && !listed(chosen, k, q)) best = share, chosen[k] = q;
         }
     }
-    pelt_arena_free(work);
 }
 
 void pelt_choose_columns(pelt_arena *arena, size_t rows, size_t columns, double *phi, size_t m, double *values,
                          uint32_t given, uint32_t count, uint32_t *chosen) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     double *unit = PELT_NEW(work, rows, double), *along = PELT_NEW(work, columns > m ? columns : m, double);
     double *gain = PELT_NEW(work, columns * m, double), *size = PELT_NEW(work, columns, double);
     for (uint32_t k = 0; k < given; k++) deflate(rows, columns, phi, m, values, chosen[k], unit, along);
@@ -469,5 +453,4 @@ void pelt_choose_columns(pelt_arena *arena, size_t rows, size_t columns, double 
         }
         deflate(rows, columns, phi, m, values, chosen[k], unit, along);
     }
-    pelt_arena_free(work);
 }

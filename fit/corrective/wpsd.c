@@ -16,6 +16,8 @@
 #include "fit/corrective/correctives.h"
 #include "pack/pack.h"
 #include "rig/linear.h"
+#include "rig/sort.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -412,37 +414,26 @@ static void measure_point(void *user, size_t i, pelt_arena *scratch) {
     find_closest(w, &b, point, b.count, b.poses);
 }
 
-typedef struct ranked {
-    double condition;
-    uint32_t point;
-} ranked;
-
-static int worst_first(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->condition != y->condition) return x->condition > y->condition ? -1 : 1;
-    return (x->point > y->point) - (x->point < y->point);
-}
-
 static void note_findings(wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
-    ranked *order = PELT_NEW(w->work, d->point_count, ranked);
+    pelt_ranked *order = PELT_NEW(w->work, d->point_count, pelt_ranked);
     uint32_t count = 0;
     double most = 0;
     for (uint32_t p = 0; p < d->point_count; p++) {
-        if (w->conditions[p] > 0) order[count++] = (ranked){w->conditions[p], p};
+        if (w->conditions[p] > 0) order[count++] = (pelt_ranked){w->conditions[p], p};
         most = fmax(most, w->bounds[p]);
     }
     w->fitting->report.bound = sqrt(most);
     if (!count) return;
-    qsort(order, count, sizeof *order, worst_first);
-    uint32_t measured = count < MEASURED ? count : MEASURED, worst = order[0].point, middle = order[count / 2].point;
+    qsort(order, count, sizeof *order, pelt_falling_ranks);
+    uint32_t measured = count < MEASURED ? count : MEASURED, worst = order[0].index, middle = order[count / 2].index;
     measuring m = {.w = w};
-    for (uint32_t i = 0; i < measured; i++) m.points[i] = order[i].point;
+    for (uint32_t i = 0; i < measured; i++) m.points[i] = order[i].index;
     m.points[measured] = middle;
     if (!w->wanted)
         pelt_parallel(w->work, w->fitting->options.threads, measured + (count / 2 >= measured), measure_point, &m);
     for (uint32_t i = 0; i < measured; i++)
-        if (w->conditions[order[i].point] > w->conditions[worst]) worst = order[i].point;
+        if (w->conditions[order[i].index] > w->conditions[worst]) worst = order[i].index;
     pelt_condition c = {.value = w->conditions[worst],
                         .median = w->conditions[middle],
                         .where = pelt_arena_format(w->fitting->arena, "vertex %u", d->vertex_of[worst]),
@@ -534,8 +525,8 @@ static double unseen_share(const wpsd *w) {
     for (uint32_t e = 0; e < poses->count; e++) {
         uint32_t mover = poses->sweep_of[e];
         for (uint32_t p = 0; p < d->point_count && mover != PELT_NO_MOVER; p++) {
-            const float *u = d->positions + 3 * ((size_t)e * d->point_count + p);
-            double square = (double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2];
+            const float *u = pelt_displacement(d, e, p);
+            double square = pelt_square_length(u);
             all += square, unseen += point_weights(w, p)[mover] > 0 ? 0 : square;
         }
     }
@@ -597,13 +588,12 @@ static void fit(wpsd *w) {
 }
 
 pelt_result pelt_fit_wpsd(pelt_fitting *f, pelt_error *error) {
-    wpsd w = {.fitting = f, .work = pelt_arena_inside(f->arena)};
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(f->arena);
+    wpsd w = {.fitting = f, .work = work};
     pelt_result result = pelt_distinct_poses_of(f, &w.distinct, error);
-    if (!result && w.distinct.count > 1) {
-        pelt_sources_of(f, &w.distinct, &w.sources);
-        pelt_distances_apart(f->arena, &w.distinct, &w.sources);
-        fit(&w);
-    }
-    pelt_arena_free(w.work);
-    return result;
+    if (result || w.distinct.count < 2) return result;
+    pelt_sources_of(f, &w.distinct, &w.sources);
+    pelt_distances_apart(f->arena, &w.distinct, &w.sources);
+    fit(&w);
+    return PELT_OK;
 }

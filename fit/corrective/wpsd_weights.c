@@ -8,6 +8,7 @@
    the difference it explains as its strength. */
 
 #include "fit/corrective/wpsd.h"
+#include "rig/maths.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -100,12 +101,10 @@ typedef struct workspace {
     float *wanted;          /* [source] strength with which it is restored; 0: not at all */
 } workspace;
 
-static double length(const double *v) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
-
 /* The distance between two shapes, in units of the tolerance: by displacement, and by the larger of displacement and
    tilt. */
 static double shift_gap(const double *a, const double *b) {
-    return length((double[3]){a[0] - b[0], a[1] - b[1], a[2] - b[2]});
+    return pelt_length((double[3]){a[0] - b[0], a[1] - b[1], a[2] - b[2]});
 }
 
 static double shape_gap(const double *a, const double *b) { return fmax(shift_gap(a, b), shift_gap(a + 3, b + 3)); }

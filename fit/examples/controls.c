@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const double CONSTANT = 1e-6; /* smaller ranges, of the farthest value, are rounding */
+
 /* -- Scales -------------------------------------------------------------------------------------------------------- */
 
 static pelt_result refuse_name(const pelt_controls *controls, const char *name, pelt_error *error) {
@@ -60,7 +62,7 @@ pelt_model_control *pelt_varying_controls(pelt_arena *arena, const pelt_bundle *
         pelt_model_control control = {.source = i, .name = all->names[i], .rest = all->rest[i]};
         find_range(bundle, examples, &control);
         double farthest = fmax(fabs((double)control.most - control.rest), fabs((double)control.least - control.rest));
-        if (!(control.most - control.least > 1e-6 * fmax(1, farthest))) continue;
+        if (!(control.most - control.least > CONSTANT * fmax(1, farthest))) continue;
         control.farthest = (float)farthest;
         control.scale = (float)(scale_of(options, control.name) / farthest);
         list[(*count)++] = control;

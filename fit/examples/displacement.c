@@ -11,6 +11,7 @@
    within about 16 |e|, and the transition from undamped to damped is smooth. */
 
 #include "fit/examples/displacement.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <string.h>
 
@@ -18,34 +19,17 @@ static const double DAMPING = 1e-3, FLAT = 0.1;
 
 /* -- The damped inverse -------------------------------------------------------------------------------------------- */
 
-static pelt_affine blend_of(const pelt_influences *in, uint32_t v, const pelt_affine *matrices) {
-    pelt_affine blend = {{0}};
-    for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
-        for (int k = 0; k < 12; k++) blend.m[k] += in->weights[i] * matrices[in->joints[i]].m[k];
-    return blend;
-}
-
-/* Cofactors of a 3x3 matrix; returns the determinant. */
-static double cofactors(const double m[9], double c[9]) {
-    for (int r = 0; r < 3; r++)
-        for (int k = 0; k < 3; k++) {
-            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, k1 = (k + 1) % 3, k2 = (k + 2) % 3;
-            c[3 * r + k] = m[3 * r1 + k1] * m[3 * r2 + k2] - m[3 * r1 + k2] * m[3 * r2 + k1];
-        }
-    return m[0] * c[0] + m[1] * c[1] + m[2] * c[2];
-}
-
 static void solve3(const double m[9], const double b[3], double x[3]) {
-    double c[9], determinant = cofactors(m, c);
-    for (int k = 0; k < 3; k++)
-        x[k] = determinant != 0 ? (c[k] * b[0] + c[3 + k] * b[1] + c[6 + k] * b[2]) / determinant : 0;
+    double c[9], determinant = pelt_cofactors(m, c);
+    x[0] = x[1] = x[2] = 0;
+    if (determinant != 0) pelt_cramer(c, determinant, b, x);
 }
 
 double pelt_damped_solve(const pelt_affine *blend, const double e[3], double u[3]) {
     double a[9], c[9], square = 0;
     for (int r = 0; r < 3; r++)
         for (int k = 0; k < 3; k++) a[3 * r + k] = blend->m[4 * r + k], square += a[3 * r + k] * a[3 * r + k];
-    double size = square / 3, flatness = size > 0 ? fabs(cofactors(a, c)) / (size * sqrt(size)) : 0;
+    double size = square / 3, flatness = size > 0 ? fabs(pelt_cofactors(a, c)) / (size * sqrt(size)) : 0;
     if (flatness >= FLAT) {
         solve3(a, e, u);
         return flatness;
@@ -74,7 +58,7 @@ typedef struct displacing {
     _Atomic bool *flat;  /* [point] set by any example */
 } displacing;
 
-static pelt_affine *example_matrices(const pelt_fitting *f, const pelt_example *example, pelt_arena *arena) {
+pelt_affine *pelt_matrices_in(const pelt_fitting *f, const pelt_example *example, pelt_arena *arena) {
     pelt_transform *locals = PELT_NEW(arena, f->bundle->skeleton.joint_count, pelt_transform);
     pelt_affine *matrices = PELT_NEW(arena, pelt_model_matrix_count(&f->model), pelt_affine);
     pelt_clip_pose(example->clip, &f->bundle->skeleton, example->frame, locals);
@@ -89,12 +73,12 @@ static void displace_example(void *user, size_t e, pelt_arena *scratch) {
     const pelt_example *example = &f->examples.list[e];
     const float *truth = example->clip->positions + 3 * (size_t)out->vertex_count * example->frame;
     struct example_state *state = &d->states[e];
-    pelt_affine *matrices = example_matrices(f, example, scratch);
+    pelt_affine *matrices = pelt_matrices_in(f, example, scratch);
     state->flattest = INFINITY;
     for (uint32_t p = 0; p < out->point_count; p++) {
         uint32_t v = out->vertex_of[p];
         const float *rest = f->model.positions + 3 * (size_t)v;
-        pelt_affine blend = blend_of(&f->model.influences, v, matrices);
+        pelt_affine blend = pelt_blend_matrix(&f->model.influences, v, matrices);
         double moved[3], u[3];
         pelt_affine_point(&blend, (double[3]){rest[0], rest[1], rest[2]}, moved);
         for (int i = 0; i < 3; i++) moved[i] = truth[3 * (size_t)v + (size_t)i] - moved[i];
@@ -142,8 +126,9 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
                                         .point_count = f->points.count,
                                         .point_of = f->points.of_vertex,
                                         .vertex_of = f->points.vertex,
+                                        .noise = f->noise,
                                         .positions = PELT_NEW(f->arena, 3 * points * count, float)};
-    pelt_arena *work = pelt_arena_inside(f->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(f->arena);
     displacing d = {.fitting = f,
                     .out = out,
                     .states = PELT_NEW(work, count, struct example_state),
@@ -151,7 +136,6 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
     pelt_parallel(work, f->options.threads, count, displace_example, &d);
     pelt_result result = refuse_broken(&d, error);
     if (!result) tell_damped(&d);
-    pelt_arena_free(work);
     return result;
 }
 
@@ -183,7 +167,7 @@ static void tilt_example(void *user, size_t e, pelt_arena *scratch) {
     pelt_fitting *f = t->fitting;
     pelt_example_displacements *out = t->out;
     float *space = PELT_NEW(scratch, 3 * (size_t)out->vertex_count, float);
-    pelt_affine *matrices = example_matrices(f, &f->examples.list[e], scratch);
+    pelt_affine *matrices = pelt_matrices_in(f, &f->examples.list[e], scratch);
     const float *normals = pelt_true_normals(t->smoothing, &f->examples.list[e], space);
     for (uint32_t j = 0; j < pelt_model_matrix_count(&f->model); j++) {
         pelt_affine inverse;
@@ -206,7 +190,7 @@ static void tilt_example(void *user, size_t e, pelt_arena *scratch) {
 static pelt_points shading_points(pelt_fitting *f, const pelt_smoothing *smoothing) {
     uint32_t n = f->bundle->mesh.vertex_count, count = 0;
     uint32_t *of_vertex = PELT_NEW(f->arena, n, uint32_t), *vertex = PELT_NEW(f->arena, n, uint32_t);
-    pelt_arena *work = pelt_arena_inside(f->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(f->arena);
     uint32_t *newest = PELT_NEW(work, n, uint32_t); /* chains of the first vertices of a point's parts, by index + 1 */
     uint32_t *older = PELT_NEW(work, n, uint32_t);
     const size_t size = 3 * sizeof(float);
@@ -221,12 +205,11 @@ static pelt_points shading_points(pelt_fitting *f, const pelt_smoothing *smoothi
         if (!found) older[v] = *chain, *chain = v + 1, vertex[count] = v;
         of_vertex[v] = found ? of_vertex[found - 1] : count++;
     }
-    pelt_arena_free(work);
     return (pelt_points){count, of_vertex, vertex};
 }
 
 pelt_example_displacements pelt_tilts_of(pelt_fitting *f) {
-    pelt_arena *work = pelt_arena_inside(f->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(f->arena);
     const pelt_smoothing *smoothing = pelt_smoothing_of(work, &f->bundle->mesh, f->examples);
     pelt_points points = shading_points(f, smoothing);
     pelt_example_displacements out = {.example_count = (uint32_t)f->examples.count,
@@ -237,6 +220,5 @@ pelt_example_displacements pelt_tilts_of(pelt_fitting *f) {
                                       .positions = PELT_NEW(f->arena, 3 * points.count * f->examples.count, float)};
     turning t = {.fitting = f, .smoothing = smoothing, .out = &out};
     pelt_parallel(work, f->options.threads, f->examples.count, tilt_example, &t);
-    pelt_arena_free(work);
     return out;
 }

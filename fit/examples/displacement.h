@@ -13,11 +13,19 @@ typedef struct pelt_example_displacements {
     const uint32_t *point_of;  /* [vertex]; the fitting's points, or those that shade as one */
     const uint32_t *vertex_of; /* [point] its first vertex */
     float *positions;          /* [example][point][3] */
+    double noise;              /* that the examples had in every coordinate, before it was removed; 0: none */
 } pelt_example_displacements;
+
+static inline const float *pelt_displacement(const pelt_example_displacements *u, size_t example, size_t point) {
+    return u->positions + 3 * (example * u->point_count + point);
+}
 
 /* Solves A u = e for the linear part A of a blend, damped where it is nearly singular; returns its flatness: 1 for a
    rotation, 0 where it has no inverse. */
 double pelt_damped_solve(const pelt_affine *blend, const double e[3], double u[3]);
+
+/* Of the joints of the fitting's model in an example. */
+pelt_affine *pelt_matrices_in(const pelt_fitting *fitting, const pelt_example *example, pelt_arena *arena);
 
 /* Displacements of all examples for the blend of fitting->model; fitting->figures counts how often the inverse was
    damped. The fitting's arena owns the result. */

@@ -1,6 +1,7 @@
 /* points.c: merges the vertices of a seam into points; mesh edges connect points. */
 
 #include "fit/examples/points.h"
+#include "rig/sort.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static bool same_blend(const pelt_influences *in, const float *positions, uint32
 void pelt_part_points(pelt_arena *arena, const pelt_influences *blend, const float *positions, uint32_t vertex_count,
                       pelt_points *points) {
     uint32_t *of_vertex = PELT_NEW(arena, vertex_count, uint32_t), *vertex = PELT_NEW(arena, vertex_count, uint32_t);
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     uint32_t *newest = PELT_NEW(work, points->count, uint32_t); /* chains of the first vertices of a point's parts, */
     uint32_t *older = PELT_NEW(work, vertex_count, uint32_t);   /* by index + 1 */
     uint32_t count = 0;
@@ -40,16 +41,10 @@ void pelt_part_points(pelt_arena *arena, const pelt_influences *blend, const flo
         }
         of_vertex[v] = found ? of_vertex[found - 1] : count++;
     }
-    pelt_arena_free(work);
     *points = (pelt_points){count, of_vertex, vertex};
 }
 
 /* -- Neighbours ---------------------------------------------------------------------------------------------------- */
-
-static int compare_u32(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
 
 pelt_neighbours pelt_find_neighbours(pelt_arena *arena, const pelt_mesh *mesh, const pelt_points *points) {
     uint32_t n = points->count, *first = PELT_NEW(arena, (size_t)n + 2, uint32_t);
@@ -69,7 +64,7 @@ pelt_neighbours pelt_find_neighbours(pelt_arena *arena, const pelt_mesh *mesh, c
     uint32_t kept = 0, begin = 0;
     for (uint32_t p = 0; p < n; p++) { /* an edge belongs to two triangles */
         uint32_t end = first[p + 1];
-        qsort(list + begin, end - begin, sizeof *list, compare_u32);
+        qsort(list + begin, end - begin, sizeof *list, pelt_rising_integers);
         first[p] = kept;
         for (uint32_t i = begin; i < end; i++)
             if (list[i] != p && (kept == first[p] || list[i] != list[kept - 1])) list[kept++] = list[i];

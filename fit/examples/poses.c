@@ -1,12 +1,9 @@
-/* poses.c: what the joints do in the examples: rotations relative to rest, which joints move, which of them always move
-   together, and which examples move one of those groups alone (the sweeps that EigenSkin trains on).
+/* poses.c: what the joints do in the examples: rotations relative to rest, which joints move, hinges, and which frames
+   are one motion. Nothing is known about the rig except its poses; movers.c says which joints move as one. */
 
-   Nothing is known about the rig except its poses. Let M_e be the joints that example e moves. The *mates* of a joint
-   are the joints that move in every sweep-like example that moves it: two joints that are each other's mates form one
-   mover; a joint that is not a mate of its mates merely follows them (a twist helper follows its limb). Every control
-   is a mover. */
-
-#include "fit/examples/poses.h"
+#include "fit/examples/movers.h"
+#include "rig/sort.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,140 +15,25 @@ static const double STILL = 1e-4;
 
 /* -- Which joints move -------------------------------------------------------------------------------------------- */
 
-typedef struct movement {
-    pelt_poses *poses;
-    const pelt_skeleton *skeleton;
-    bool *moved;      /* [pose][joint] */
-    uint32_t *counts; /* [pose] joints that it moves */
-    bool *mates;      /* [joint][joint] */
-    uint32_t moving;
-} movement;
-
-static const bool *moved_in(const movement *m, uint32_t pose) {
-    return m->moved + (size_t)pose * m->poses->joint_count;
-}
-
-static bool control_moved(const pelt_poses *p, uint32_t pose, uint32_t control) {
-    float value = p->controls[(size_t)pose * p->control_count + control];
-    return fabsf(value) > STILL * p->control_list[control].farthest;
-}
-
-static void note_movement(movement *m) {
+/* moved[pose][joint], control_moved[pose][control]. */
+static void note_movement(pelt_poses *p, bool *moved, bool *control_moved) {
     static const float identity[4] = {0, 0, 0, 1};
-    pelt_poses *p = m->poses;
     for (uint32_t e = 0; e < p->count; e++) {
         p->rest[e] = true;
         for (uint32_t j = 0; j < p->joint_count; j++) {
             size_t at = (size_t)e * p->joint_count + j;
             const float *t = p->translations + 3 * at;
-            bool slid = sqrt((double)t[0] * t[0] + (double)t[1] * t[1] + (double)t[2] * t[2]) > STILL * p->size;
-            m->moved[at] = pelt_rotation_angle(p->rotations + 4 * at, identity) > STILL;
-            m->counts[e] += m->moved[at];
-            p->moves[j] |= m->moved[at];
+            bool slid = sqrt(pelt_square_length(t)) > STILL * p->size;
+            moved[at] = pelt_rotation_angle(p->rotations + 4 * at, identity) > STILL;
+            p->moves[j] |= moved[at];
             p->slides[j] |= slid;
-            p->rest[e] &= !m->moved[at] && !slid;
+            p->rest[e] &= !moved[at] && !slid;
         }
-        for (uint32_t c = 0; c < p->control_count; c++) p->rest[e] &= !control_moved(p, e, c);
-    }
-    for (uint32_t j = 0; j < p->joint_count; j++) m->moving += p->moves[j];
-}
-
-/* Examples that move at most a quarter of all moving joints may be sweeps; full-body poses say nothing about which
-   joints belong together. */
-static bool sweep_like(const movement *m, uint32_t pose) {
-    uint32_t most = m->moving / 4 > 1 ? m->moving / 4 : 1;
-    return m->counts[pose] >= 1 && m->counts[pose] <= most;
-}
-
-static void find_mates(movement *m) {
-    uint32_t n = m->poses->joint_count;
-    for (uint32_t j = 0; j < n; j++) {
-        bool *mates = m->mates + (size_t)j * n, any = false;
-        for (uint32_t e = 0; e < m->poses->count; e++) {
-            const bool *moved = moved_in(m, e);
-            if (!moved[j] || !sweep_like(m, e)) continue;
-            for (uint32_t k = 0; k < n; k++) mates[k] = (mates[k] || !any) && moved[k];
-            any = true;
+        for (uint32_t c = 0; c < p->control_count; c++) {
+            size_t at = (size_t)e * p->control_count + c;
+            control_moved[at] = fabsf(p->controls[at]) > STILL * p->control_list[c].farthest;
+            p->rest[e] &= !control_moved[at];
         }
-        mates[j] = true;
-    }
-}
-
-/* -- Movers ------------------------------------------------------------------------------------------------------ */
-
-/* Joints that are each other's mates become a mover, in skeleton order. */
-static void make_movers(movement *m) {
-    pelt_poses *p = m->poses;
-    uint32_t n = p->joint_count, members = 0;
-    for (uint32_t j = 0; j < n; j++) p->mover_of[j] = PELT_NO_MOVER;
-    for (uint32_t j = 0; j < n; j++) {
-        const bool *mates = m->mates + (size_t)j * n;
-        bool follows = false;
-        for (uint32_t k = 0; k < n; k++) follows |= mates[k] && !m->mates[(size_t)k * n + j];
-        if (!p->moves[j] || follows || p->mover_of[j] != PELT_NO_MOVER) continue;
-        pelt_mover *mover = &p->movers[p->mover_count];
-        mover->first = members;
-        for (uint32_t k = j; k < n; k++) {
-            if (!p->moves[k] || !mates[k] || !m->mates[(size_t)k * n + j]) continue;
-            p->mover_of[k] = p->mover_count;
-            p->members[members++] = k;
-        }
-        mover->count = members - mover->first;
-        p->mover_count++;
-    }
-}
-
-static void add_controls(pelt_poses *p) {
-    for (uint32_t c = 0; c < p->control_count; c++)
-        p->movers[p->mover_count++] = (pelt_mover){.first = c, .parent = PELT_NO_MOVER};
-}
-
-/* A follower belongs to the nearest mover above it among its mates, or else to the first. */
-static void attach_followers(movement *m) {
-    pelt_poses *p = m->poses;
-    uint32_t n = p->joint_count, movers = p->mover_count;
-    for (uint32_t j = 0; j < n; j++) {
-        if (!p->moves[j] || (p->mover_of[j] != PELT_NO_MOVER)) continue;
-        const bool *mates = m->mates + (size_t)j * n;
-        uint32_t found = PELT_NO_MOVER;
-        for (int32_t k = m->skeleton->parents[j]; k >= 0 && found == PELT_NO_MOVER; k = m->skeleton->parents[k])
-            if (mates[k] && p->mover_of[k] < movers) found = p->mover_of[k];
-        for (uint32_t k = 0; k < n && found == PELT_NO_MOVER; k++)
-            if (mates[k] && k != j && p->mover_of[k] < movers) found = p->mover_of[k];
-        p->mover_of[j] = found;
-    }
-}
-
-static void find_parents(movement *m) {
-    pelt_poses *p = m->poses;
-    for (uint32_t g = 0; g < p->mover_count; g++) {
-        uint32_t found = PELT_NO_MOVER;
-        int32_t k = m->skeleton->parents[p->members[p->movers[g].first]];
-        for (; k >= 0 && found == PELT_NO_MOVER; k = m->skeleton->parents[k])
-            if (p->mover_of[k] != g) found = p->mover_of[k];
-        p->movers[g].parent = found;
-    }
-}
-
-/* An example is a sweep of a mover when nothing else moves in it. */
-static void find_sweeps(movement *m) {
-    pelt_poses *p = m->poses;
-    for (uint32_t e = 0; e < p->count; e++) {
-        const bool *moved = moved_in(m, e);
-        uint32_t only = PELT_NO_MOVER;
-        bool several = false;
-        for (uint32_t j = 0; j < p->joint_count; j++) {
-            if (!moved[j]) continue;
-            several |= only != PELT_NO_MOVER && p->mover_of[j] != only;
-            only = p->mover_of[j];
-        }
-        for (uint32_t g = p->mover_count - p->control_count; g < p->mover_count; g++) {
-            if (!control_moved(p, e, p->movers[g].first)) continue;
-            several |= only != PELT_NO_MOVER;
-            only = g;
-        }
-        p->sweep_of[e] = several ? PELT_NO_MOVER : only;
-        if (p->sweep_of[e] != PELT_NO_MOVER) p->movers[only].swept = true;
     }
 }
 
@@ -180,7 +62,7 @@ static bool common_axis(const pelt_poses *p, uint32_t joint, double axis[3]) {
     double most = 0;
     for (size_t e = 0; e < p->count; e++) {
         const float *q = p->rotations + 4 * (e * p->joint_count + joint);
-        double sine = sqrt((double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2]);
+        double sine = sqrt(pelt_square_length(q));
         if (sine <= most) continue;
         most = sine;
         for (int i = 0; i < 3; i++) axis[i] = q[i] / sine;
@@ -194,11 +76,6 @@ static bool common_axis(const pelt_poses *p, uint32_t joint, double axis[3]) {
     return most > 0;
 }
 
-static int rising(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The range excludes the widest gap between angles, which wrap around; `angles` has room for all poses and rest. */
 static pelt_hinge hinge_of(const pelt_poses *p, uint32_t joint, double *angles) {
     const double turn = 2 * acos(-1);
@@ -210,7 +87,7 @@ static pelt_hinge hinge_of(const pelt_poses *p, uint32_t joint, double *angles) 
         angles[e] = 2 * atan2(q[0] * axis[0] + q[1] * axis[1] + q[2] * axis[2], q[3]);
     }
     angles[p->count] = 0;
-    qsort(angles, count, sizeof *angles, rising);
+    qsort(angles, count, sizeof *angles, pelt_rising_doubles);
     for (size_t i = 0; i < count; i++) {
         double next = i + 1 < count ? angles[i + 1] : angles[0] + turn;
         if (next - angles[i] > gap) gap = next - angles[i], end = angles[i];
@@ -227,7 +104,7 @@ static void find_hinges(pelt_poses *p, double *angles) {
         if (p->moves[j]) p->hinges[j] = hinge_of(p, j, angles);
 }
 
-/* -- Stretches ------------------------------------------------------------------------------------------------------ */
+/* -- Motions -------------------------------------------------------------------------------------------------------- */
 
 /* One number over some poses: adds its squared changes from pose to pose, and its squared deviations from the mean. */
 static void add_number(const float *numbers, size_t stride, double scale, size_t count, const uint32_t *run,
@@ -251,18 +128,56 @@ static bool are_motion(const pelt_poses *p, size_t count, const uint32_t *run) {
     return near < PELT_MOTION_STEP * 2 * variance;
 }
 
-static void find_stretches(pelt_arena *work, pelt_examples examples, pelt_poses *p) {
-    uint32_t *run = PELT_NEW(work, p->count, uint32_t), next = 0;
+static void find_motions(pelt_arena *work, pelt_examples examples, pelt_poses *p) {
+    uint32_t *run = PELT_NEW(work, p->count, uint32_t), motions = 0;
     for (uint32_t begin = 0, end; begin < p->count; begin = end) {
-        size_t count = 0, stretch, place = 0;
+        size_t count = 0;
         for (end = begin; end < p->count && examples.list[end].clip == examples.list[begin].clip; end++)
             if (!p->rest[end] && p->sweep_of[end] == PELT_NO_MOVER) run[count++] = end;
-        stretch = are_motion(p, count, run) ? (count + 11) / 12 : 1;
-        for (uint32_t e = begin; e < end; e++) {
-            bool of_run = place < count && run[place] == e;
-            if (!of_run || place++ % stretch == 0) next++;
-            p->stretch[e] = next;
-        }
+        if (!are_motion(p, count, run)) continue;
+        motions++;
+        for (size_t i = 0; i < count; i++) p->motion[run[i]] = motions;
+    }
+}
+
+enum { STRETCHES = 12 };
+
+/* The fold of a frame of the only motion. */
+static int fold_in_motion(const pelt_poses *p, uint32_t pose) {
+    uint64_t before = 0, all = 0;
+    for (uint32_t e = 0; e < p->count; e++) {
+        all += p->motion[e] == p->motion[pose];
+        before += e < pose && p->motion[e] == p->motion[pose];
+    }
+    return (int)(before * STRETCHES / all % PELT_POSE_FOLDS);
+}
+
+uint32_t pelt_deal_folds(const pelt_poses *p, int *fold) {
+    uint32_t several = 0, motions = 0, next = 0;
+    for (uint32_t e = 0; e < p->count; e++) {
+        several += !p->rest[e] && p->sweep_of[e] == PELT_NO_MOVER;
+        motions = p->motion[e] > motions ? p->motion[e] : motions;
+    }
+    for (uint32_t e = 0; e < p->count; e++) {
+        bool dealt = !p->rest[e] && (several < 2 * PELT_POSE_FOLDS || p->sweep_of[e] == PELT_NO_MOVER);
+        if (!dealt)
+            fold[e] = -1;
+        else if (!p->motion[e])
+            fold[e] = (int)(next++ % PELT_POSE_FOLDS);
+        else
+            fold[e] = motions > 1 ? (int)((p->motion[e] - 1) % PELT_POSE_FOLDS) : fold_in_motion(p, e);
+    }
+    return several;
+}
+
+void pelt_balance_folds(const pelt_poses *p, const int *fold, const double *energies, double *weights) {
+    double sums[2] = {0}, counts[2] = {0};
+    for (uint32_t e = 0; e < p->count; e++)
+        if (fold[e] >= 0) sums[p->motion[e] > 0] += energies[e], counts[p->motion[e] > 0]++;
+    double mean = (sums[0] + sums[1]) / (counts[0] + counts[1]);
+    for (uint32_t e = 0; e < p->count; e++) {
+        int kind = p->motion[e] > 0;
+        weights[e] = sums[kind] > 0 ? mean * counts[kind] / sums[kind] : 1;
     }
 }
 
@@ -283,27 +198,17 @@ void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples e
                           .members = PELT_NEW(arena, n, uint32_t),
                           .mover_of = PELT_NEW(arena, n, uint32_t),
                           .sweep_of = PELT_NEW(arena, count, uint32_t),
-                          .stretch = PELT_NEW(arena, count, uint32_t)};
+                          .motion = PELT_NEW(arena, count, uint32_t)};
     poses->control_list = pelt_varying_controls(arena, bundle, examples, options, &poses->control_count);
     poses->controls = PELT_NEW(arena, count * poses->control_count, float);
     poses->movers = PELT_NEW(arena, n + poses->control_count, pelt_mover);
-    pelt_arena *work = pelt_arena_inside(arena);
-    movement m = {.poses = poses,
-                  .skeleton = &bundle->skeleton,
-                  .moved = PELT_NEW(work, n * count, bool),
-                  .counts = PELT_NEW(work, count, uint32_t),
-                  .mates = PELT_NEW(work, n * n, bool)};
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
+    bool *moved = PELT_NEW(work, n * count, bool), *controls = PELT_NEW(work, count * poses->control_count, bool);
     read_poses(bundle, examples, work, poses);
-    note_movement(&m);
-    find_mates(&m);
-    make_movers(&m);
-    attach_followers(&m);
-    find_parents(&m);
-    add_controls(poses);
-    find_sweeps(&m);
-    find_stretches(work, examples, poses);
+    note_movement(poses, moved, controls);
+    pelt_find_movers(work, &bundle->skeleton, moved, controls, poses);
+    find_motions(work, examples, poses);
     find_hinges(poses, PELT_NEW(work, count + 1, double));
-    pelt_arena_free(work);
 }
 
 /* -- Same poses ---------------------------------------------------------------------------------------------------- */
@@ -330,11 +235,6 @@ static double pose_gap2(const pelt_poses *p, uint32_t a, uint32_t b, double limi
 }
 
 /* Poses are sorted by one number, a sum over all angles and other values, so that only nearby ones are compared. */
-typedef struct keyed {
-    double key;
-    uint32_t pose;
-} keyed;
-
 static double pose_key(const pelt_poses *p, uint32_t pose) {
     static const float identity[4] = {0, 0, 0, 1};
     double sum = 0;
@@ -348,20 +248,14 @@ static double pose_key(const pelt_poses *p, uint32_t pose) {
     return sum;
 }
 
-static int compare_keys(const void *a, const void *b) {
-    const keyed *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return (x->pose > y->pose) - (x->pose < y->pose);
-}
-
 /* All members of a group are close to one leader, so that slow motion does not become one long group. The angle sums of
    two poses differ by at most sqrt(joints) times their distance. */
-static void find_leaders(const pelt_poses *p, const keyed *sorted, uint32_t *leader) {
+static void find_leaders(const pelt_poses *p, const pelt_ranked *sorted, uint32_t *leader) {
     double reach = SAME_ANGLE * sqrt(7.0 * p->joint_count + p->control_count), limit = SAME_ANGLE * SAME_ANGLE;
     for (size_t i = 0; i < p->count; i++) {
-        uint32_t e = sorted[i].pose, found = e;
-        for (size_t k = i; k-- > 0 && found == e && sorted[i].key - sorted[k].key <= reach;) {
-            uint32_t o = sorted[k].pose;
+        uint32_t e = sorted[i].index, found = e;
+        for (size_t k = i; k-- > 0 && found == e && sorted[i].value - sorted[k].value <= reach;) {
+            uint32_t o = sorted[k].index;
             if (leader[o] == o && pose_gap2(p, e, o, limit) <= limit) found = o;
         }
         leader[e] = found;
@@ -371,19 +265,18 @@ static void find_leaders(const pelt_poses *p, const keyed *sorted, uint32_t *lea
 void pelt_same_poses(pelt_arena *arena, const pelt_poses *p, uint32_t *first_of) {
     size_t n = p->count;
     double limit = SAME_ANGLE * SAME_ANGLE;
-    pelt_arena *work = pelt_arena_inside(arena);
-    keyed *sorted = PELT_NEW(work, n, keyed);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
+    pelt_ranked *sorted = PELT_NEW(work, n, pelt_ranked);
     uint32_t *leader = PELT_NEW(work, n, uint32_t);
-    for (uint32_t e = 0; e < n; e++) sorted[e] = (keyed){pose_key(p, e), e};
-    qsort(sorted, n, sizeof *sorted, compare_keys);
+    for (uint32_t e = 0; e < n; e++) sorted[e] = (pelt_ranked){pose_key(p, e), e};
+    qsort(sorted, n, sizeof *sorted, pelt_rising_ranks);
     find_leaders(p, sorted, leader);
     for (uint32_t e = (uint32_t)n; e-- > 0;) first_of[leader[e]] = e; /* the first of a group, not its leader */
-    for (uint32_t e = 0; e < n; e++) sorted[e].pose = first_of[leader[e]];
+    for (uint32_t e = 0; e < n; e++) sorted[e].index = first_of[leader[e]];
     for (uint32_t e = 0; e < n; e++) {
-        bool rest = pose_gap2(p, sorted[e].pose, PELT_REST_EXAMPLE, limit) <= limit;
-        first_of[e] = rest ? PELT_REST_EXAMPLE : sorted[e].pose;
+        bool rest = pose_gap2(p, sorted[e].index, PELT_REST_EXAMPLE, limit) <= limit;
+        first_of[e] = rest ? PELT_REST_EXAMPLE : sorted[e].index;
     }
-    pelt_arena_free(work);
 }
 
 /* -- Poses that are far apart
@@ -448,7 +341,7 @@ static uint32_t take_farthest(spreading *s, bool sweeps, uint32_t taken, uint32_
 }
 
 uint32_t pelt_spread_poses(pelt_arena *arena, const pelt_poses *p, uint32_t most, uint32_t *chosen) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     spreading s = {.poses = p, .nearest = PELT_NEW(work, p->count, float), .taken = PELT_NEW(work, p->count, bool)};
     s.length = pose_vectors(work, p, &s.vectors);
     for (uint32_t e = 0; e < p->count; e++) s.nearest[e] = INFINITY;
@@ -457,7 +350,6 @@ uint32_t pelt_spread_poses(pelt_arena *arena, const pelt_poses *p, uint32_t most
     uint32_t count = 0;
     for (uint32_t e = 0; e < p->count; e++)
         if (s.taken[e]) chosen[count++] = e;
-    pelt_arena_free(work);
     return count;
 }
 
@@ -465,12 +357,11 @@ pelt_examples pelt_fewer_examples(pelt_arena *arena, const pelt_bundle *bundle, 
                                   const pelt_fit_options *options, uint32_t most) {
     pelt_poses poses;
     if (examples.count <= most) return examples;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     uint32_t *chosen = PELT_NEW(work, most, uint32_t);
     pelt_poses_of(work, bundle, examples, options, &poses);
     uint32_t count = pelt_spread_poses(work, &poses, most, chosen);
     pelt_example *list = PELT_NEW(arena, count, pelt_example);
     for (uint32_t i = 0; i < count; i++) list[i] = examples.list[chosen[i]];
-    pelt_arena_free(work);
     return count ? (pelt_examples){count, list} : examples;
 }

@@ -8,8 +8,8 @@
 
 #define PELT_NO_MOVER UINT32_MAX
 
-/* Joints that the examples always rotate together: one joint, or several that share a movement (a spine), with the
-   helpers that follow them (twist joints). Or a control: then count is 0 and first is its index. */
+/* Joints whose rotations determine each other in all examples: one joint, or several that share a movement (a spine),
+   with the helpers that follow them (twist joints). Or a control: then count is 0 and first is its index. */
 typedef struct pelt_mover {
     uint32_t first, count; /* members: pelt_poses.members[first] to [first + count - 1], without followers */
     uint32_t parent;       /* the nearest mover above in the skeleton, or PELT_NO_MOVER */
@@ -43,9 +43,7 @@ typedef struct pelt_poses {
     uint32_t *members;  /* [member_count] joints, mover by mover */
     uint32_t *mover_of; /* [joint] its mover, including followers; PELT_NO_MOVER for joints that do not rotate */
     uint32_t *sweep_of; /* [pose] the only mover that moves, or PELT_NO_MOVER */
-    /* [pose] ascending; consecutive poses of several movers share one, a twelfth of their clip, because predicting a
-       frame between its neighbours proves nothing. Others have one each. */
-    uint32_t *stretch;
+    uint32_t *motion;   /* [pose] the motion that it is a frame of, from 1 on; 0: none */
 } pelt_poses;
 
 /* Frames follow each other if their squared steps are less than this of those between random ones. */
@@ -54,6 +52,17 @@ typedef struct pelt_poses {
 /* Poses of the examples; only the control scales of the options matter. The arena owns the result. */
 void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
                    const pelt_fit_options *options, pelt_poses *poses);
+
+/* Deals poses to folds for cross-validation, as fold[pose], 0 to PELT_POSE_FOLDS - 1: those that move several things, or
+   all that move if there are few such. -1: always trains. A frame of a motion predicts its neighbours, and a step of a
+   walk the next, whatever is taken for their cause; so a fold gets whole motions, or stretches of the only one, a
+   twelfth each. Returns how many poses move several things. */
+#define PELT_POSE_FOLDS 5
+uint32_t pelt_deal_folds(const pelt_poses *poses, int *fold);
+
+/* Weights of squared errors in cross-validation, [pose], such that frames of motions and other poses count in proportion
+   to their number, and not to the squared displacements, energies[pose], of one or the other. */
+void pelt_balance_folds(const pelt_poses *poses, const int *fold, const double *energies, double *weights);
 
 /* Chooses up to `most` poses that are far apart: sweeps first, up to half; then greedily the pose farthest from the
    rest pose and from those chosen. `chosen` is ascending; returns how many. */

@@ -1,27 +1,16 @@
-/* support.c: which mover moves which part of the skin: by how far its motion displaces a point (EigenSkin, 2.2), and,
-   for movers that no example moves alone, by blend weight.
+/* support.c: which mover moves which part of the skin, by how far its motion displaces a point: alone (EigenSkin, 2.2),
+   or, for movers that no example moves alone, as drivers.c finds.
 
-   Controls need more: the effect of a joint may show only while a muscle is tense, and vice versa. So with controls,
-   two kinds of evidence complement the sweeps. Examples that differ only in the mover show exactly what it does, by the
-   difference of their displacements. For controls that no example moves alone, the displacements of a point are
-   regressed on the value c,
+   The effect of a joint may show only while a muscle is tense, and vice versa. So with controls, examples that differ
+   in one mover complement the sweeps: the difference of their displacements shows exactly what it does. */
 
-       u_e = a + b1 c_e + b2 c_e^2 + effects of other movers,
-
-   and if that explains more than chance would, the control's amplitude is the largest |b1 c + b2 c^2| over the
-   examples. */
-
-#include "fit/examples/support.h"
+#include "fit/examples/drivers.h"
+#include "rig/maths.h"
 #include <math.h>
 #include <string.h>
 
+static const double NOISY = 2.5;       /* deviations in a coordinate: what is left of noise moves no point farther */
 static const double SAME_ANGLE = 1e-3; /* radians; likewise for translations and controls, relative to their range */
-enum { LEAST_EXAMPLES = 12 };
-static const double BY_CHANCE = 10; /* over the number of examples: the share of variance explained by chance */
-
-static const float *displacement(const pelt_example_displacements *u, uint32_t example, uint32_t point) {
-    return u->positions + 3 * ((size_t)example * u->point_count + point);
-}
 
 /* -- Examples that differ in one mover alone ----------------------------------------------------------------------- */
 
@@ -49,78 +38,11 @@ static void compare_pairs(const pelt_poses *p, const pelt_example_displacements 
         uint32_t o = 0;
         while (o < e && !all_else_is_same(p, mover, e, o)) o++;
         for (uint32_t i = 0; i < u->point_count && o < e; i++) {
-            const float *a = displacement(u, e, i), *b = displacement(u, o, i);
+            const float *a = pelt_displacement(u, e, i), *b = pelt_displacement(u, o, i);
             float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
             amplitudes[i] = fmaxf(amplitudes[i], sqrtf(x * x + y * y + z * z));
         }
     }
-}
-
-/* -- Regression ---------------------------------------------------------------------------------------------------- */
-
-typedef struct parabola {
-    const pelt_poses *poses;
-    uint32_t control;
-    double means[2];   /* of c and c^2, in units of the range */
-    double inverse[3]; /* of their centred Gram matrix: 11, 12, 22 */
-} parabola;
-
-static double power_of(const parabola *p, uint32_t example, int which) {
-    double c = p->poses->controls[(size_t)example * p->poses->control_count + p->control];
-    c *= p->poses->control_list[p->control].scale;
-    return which ? c * c : c;
-}
-
-static parabola parabola_of(const pelt_poses *poses, uint32_t control) {
-    parabola p = {.poses = poses, .control = control};
-    double gram[3] = {0};
-    for (uint32_t e = 0; e < poses->count; e++)
-        for (int k = 0; k < 2; k++) p.means[k] += power_of(&p, e, k) / poses->count;
-    for (uint32_t e = 0; e < poses->count; e++) {
-        double x = power_of(&p, e, 0) - p.means[0], y = power_of(&p, e, 1) - p.means[1];
-        gram[0] += x * x, gram[1] += x * y, gram[2] += y * y;
-    }
-    double ridge = 1e-6 * (gram[0] + gram[2]) + 1e-30; /* with only two values, c and c^2 are collinear */
-    gram[0] += ridge, gram[2] += ridge;
-    double determinant = gram[0] * gram[2] - gram[1] * gram[1];
-    p.inverse[0] = gram[2] / determinant, p.inverse[1] = -gram[1] / determinant, p.inverse[2] = gram[0] / determinant;
-    return p;
-}
-
-static double regress(const parabola *p, const pelt_example_displacements *u, uint32_t point) {
-    uint32_t n = p->poses->count;
-    double mean[3] = {0}, moments[2][3] = {{0}}, slopes[2][3], total = 0, explained = 0, largest = 0;
-    for (uint32_t e = 0; e < n; e++)
-        for (int i = 0; i < 3; i++) mean[i] += displacement(u, e, point)[i] / (double)n;
-    for (uint32_t e = 0; e < n; e++)
-        for (int i = 0; i < 3; i++) {
-            double x = displacement(u, e, point)[i] - mean[i];
-            total += x * x;
-            for (int k = 0; k < 2; k++) moments[k][i] += (power_of(p, e, k) - p->means[k]) * x;
-        }
-    for (int i = 0; i < 3; i++) {
-        slopes[0][i] = p->inverse[0] * moments[0][i] + p->inverse[1] * moments[1][i];
-        slopes[1][i] = p->inverse[1] * moments[0][i] + p->inverse[2] * moments[1][i];
-        explained += slopes[0][i] * moments[0][i] + slopes[1][i] * moments[1][i];
-    }
-    if (!(explained > BY_CHANCE / n * total)) return 0;
-    for (uint32_t e = 0; e < n; e++) {
-        double square = 0, x = power_of(p, e, 0), y = power_of(p, e, 1);
-        for (int i = 0; i < 3; i++) square += pow(slopes[0][i] * x + slopes[1][i] * y, 2);
-        largest = fmax(largest, square);
-    }
-    return sqrt(largest);
-}
-
-void pelt_mover_amplitudes(const pelt_poses *poses, const pelt_example_displacements *u, uint32_t mover,
-                           float *amplitudes) {
-    const pelt_mover *d = &poses->movers[mover];
-    memset(amplitudes, 0, u->point_count * sizeof *amplitudes);
-    compare_pairs(poses, u, mover, amplitudes);
-    /* If its effect alone is known, joints must not be mistaken for it; and few examples tell nothing. */
-    if (!pelt_is_control(d) || d->swept || poses->count < LEAST_EXAMPLES) return;
-    parabola p = parabola_of(poses, d->first);
-    for (uint32_t i = 0; i < u->point_count; i++) amplitudes[i] = fmaxf(amplitudes[i], (float)regress(&p, u, i));
 }
 
 /* -- Amplitudes ---------------------------------------------------------------------------------------------------- */
@@ -131,25 +53,16 @@ static void measure_sweeps(const pelt_poses *poses, const pelt_example_displacem
         if (mover == PELT_NO_MOVER) continue;
         float *amplitudes = out->amplitudes + (size_t)mover * u->point_count;
         for (uint32_t i = 0; i < u->point_count; i++) {
-            const float *d = displacement(u, e, i);
+            const float *d = pelt_displacement(u, e, i);
             amplitudes[i] = fmaxf(amplitudes[i], sqrtf(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]));
         }
     }
 }
 
-/* With controls, examples that move several things say more than sweeps. */
-static void measure_amplitudes(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                               pelt_supports *out) {
-    measure_sweeps(poses, u, out);
-    float *found = PELT_NEW(arena, u->point_count, float);
-    for (uint32_t g = 0; g < poses->mover_count; g++) {
-        float *amplitudes = out->amplitudes + (size_t)g * u->point_count;
-        if (poses->control_count) pelt_mover_amplitudes(poses, u, g, found);
-        for (uint32_t i = 0; i < u->point_count; i++) {
-            amplitudes[i] = fmaxf(amplitudes[i], found[i]);
-            out->peaks[g] = fmaxf(out->peaks[g], amplitudes[i]);
-        }
-    }
+static void find_peaks(pelt_supports *s) {
+    for (uint32_t g = 0; g < s->mover_count; g++)
+        for (uint32_t i = 0; i < s->point_count; i++)
+            s->peaks[g] = fmaxf(s->peaks[g], s->amplitudes[(size_t)g * s->point_count + i]);
 }
 
 /* -- What movers carry --------------------------------------------------------------------------------------------- */
@@ -176,18 +89,30 @@ static void sum_carried(const pelt_model *model, const pelt_poses *poses, const 
 }
 
 void pelt_supports_of(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
-                      const pelt_example_displacements *u, pelt_supports *out) {
+                      const pelt_example_displacements *u, uint32_t threads, pelt_supports *out) {
+    pelt_supports_alone(arena, model, poses, u, threads, &(pelt_lone_poses){0}, NULL, out);
+}
+
+void pelt_supports_alone(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
+                         const pelt_example_displacements *u, uint32_t threads, const pelt_lone_poses *wanted,
+                         float *lone, pelt_supports *out) {
     size_t size = (size_t)poses->mover_count * u->point_count;
-    *out = (pelt_supports){.mover_count = poses->mover_count,
-                           .point_count = u->point_count,
-                           .noise = (float)(1e-5 * pelt_diagonal(model->positions, model->vertex_count)),
-                           .amplitudes = PELT_NEW(arena, size, float),
-                           .peaks = PELT_NEW(arena, poses->mover_count, float),
-                           .carried = PELT_NEW(arena, size + u->point_count, float)};
+    *out = (pelt_supports){
+        .mover_count = poses->mover_count,
+        .point_count = u->point_count,
+        .noise = (float)fmax(1e-5 * pelt_diagonal(model->positions, model->vertex_count), NOISY * u->noise),
+        .amplitudes = PELT_NEW(arena, size, float),
+        .peaks = PELT_NEW(arena, poses->mover_count, float),
+        .carried = PELT_NEW(arena, size + u->point_count, float)};
     uint32_t *carriers = PELT_NEW(arena, poses->joint_count, uint32_t);
-    measure_amplitudes(arena, poses, u, out);
+    measure_sweeps(poses, u, out);
+    for (uint32_t g = 0; g < poses->mover_count && poses->control_count; g++)
+        compare_pairs(poses, u, g, out->amplitudes + (size_t)g * u->point_count);
+    find_peaks(out);
     for (uint32_t j = 0; j < poses->joint_count; j++) carriers[j] = carrier_of(model->skeleton, poses, j);
     sum_carried(model, poses, u, carriers, out);
+    pelt_find_drivers(arena, model, poses, u, threads, wanted, lone, out);
+    find_peaks(out);
 }
 
 float pelt_carried_around(const pelt_supports *s, const pelt_poses *poses, uint32_t mover, uint32_t point) {
@@ -253,7 +178,7 @@ double pelt_largest_displacement(const pelt_displacements *d, uint32_t vertex_co
         double sum = 0;
         for (size_t at = d->first[v]; at < d->first[v + 1]; at++) {
             const float *u = d->vectors + 3 * at;
-            sum += most[d->coefficients[at]] * sqrt((double)u[0] * u[0] + (double)u[1] * u[1] + (double)u[2] * u[2]);
+            sum += most[d->coefficients[at]] * sqrt(pelt_square_length(u));
         }
         largest = fmax(largest, sum);
     }

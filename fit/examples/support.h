@@ -3,29 +3,29 @@
 #ifndef PELT_SUPPORT_H
 #define PELT_SUPPORT_H
 
-#include "fit/examples/displacement.h"
-#include "fit/examples/poses.h"
+#include "fit/examples/lone.h"
 
 typedef struct pelt_supports {
     uint32_t mover_count, point_count;
-    float *amplitudes; /* [mover][point] largest displacement over the examples that move this mover alone; with
-                          controls, at least what pelt_mover_amplitudes finds */
+    float *amplitudes; /* [mover][point] largest displacement by this mover: in the examples that move it alone, or by
+                          regression (drivers.c) if there are none; with controls, also between examples that differ
+                          in it alone */
     float *peaks;      /* [mover] the largest of them */
-    float noise;       /* smaller displacements are rounding: 1e-5 of the diagonal */
-    float *carried;    /* [mover + 1][point] blend weight of the joints that the mover carries: its own, those that
+    float noise;      /* smaller displacements are rounding: 1e-5 of the diagonal; or noise, if there is more of that */
+    float *carried;   /* [mover + 1][point] blend weight of the joints that the mover carries: its own, those that
                           follow it, and those below it that nothing else drives; the last row: of joints that no
                           mover moves */
-    double threshold;  /* of EigenSkin's supports, relative to the peaks, */
-    double fade;       /* and the fraction below it over which they fade: pelt_support_share */
+    double threshold; /* of EigenSkin's supports, relative to the peaks, */
+    double fade;      /* and the fraction below it over which they fade: pelt_support_share */
 } pelt_supports;
 
 /* The arena owns the result. */
 void pelt_supports_of(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
-                      const pelt_example_displacements *displacements, pelt_supports *out);
-
-/* How far a mover displaces each point, using examples that move other things too. amplitudes[point]. */
-void pelt_mover_amplitudes(const pelt_poses *poses, const pelt_example_displacements *displacements, uint32_t mover,
-                           float *amplitudes);
+                      const pelt_example_displacements *displacements, uint32_t threads, pelt_supports *out);
+/* The same, and lone[pose][point][3]: what movers without sweeps do alone. */
+void pelt_supports_alone(pelt_arena *arena, const pelt_model *model, const pelt_poses *poses,
+                         const pelt_example_displacements *displacements, uint32_t threads,
+                         const pelt_lone_poses *wanted, float *lone, pelt_supports *out);
 
 /* The joint mover that moves most of what a control moves: their interaction is fitted as a pair. PELT_NO_MOVER:
    none. */

@@ -88,7 +88,7 @@ void pelt_keys_regions(pelt_keys_model *m, uint32_t count) {
     m->point_regions = PELT_NEW(t->arena, (size_t)t->point_count * PELT_POINT_REGIONS, uint16_t);
     m->point_region_weights = PELT_NEW(t->arena, (size_t)t->point_count * PELT_POINT_REGIONS, float);
     m->bounds = PELT_NEW(t->arena, count, pelt_misfit_bound);
-    pelt_arena *work = pelt_arena_inside(t->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     float *features = point_features(t, work);
     uint32_t *middles = PELT_NEW(work, count, uint32_t);
     double *distances = PELT_NEW(work, count, double), spacing = choose_middles(m, features, count, middles);
@@ -98,7 +98,6 @@ void pelt_keys_regions(pelt_keys_model *m, uint32_t count) {
         weigh_point(distances, count, count > 1 ? 0.5 * spacing : 0, m->point_regions + p * PELT_POINT_REGIONS,
                     m->point_region_weights + p * PELT_POINT_REGIONS);
     }
-    pelt_arena_free(work);
 }
 
 /* -- Bounds -------------------------------------------------------------------------------------------------------- */
@@ -173,7 +172,7 @@ static float find_factor(judged *list, size_t count, double bar, float *ordinary
 }
 
 void pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar, pelt_keys_report *report) {
-    pelt_arena *work = pelt_arena_inside(m->t->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(m->t->arena);
     float *rms = PELT_NEW(work, trials->count, float), *largest = PELT_NEW(work, trials->count, float);
     judged *list = PELT_NEW(work, trials->count, judged);
     set_scales(m, trials, rms, largest);
@@ -195,7 +194,6 @@ void pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar,
     report->hit_rate = plain ? (double)hits / (double)plain : 1;
     report->bad_frames = (uint32_t)bad;
     report->bad_caught = bad ? (double)caught / (double)bad : 1;
-    pelt_arena_free(work);
 }
 
 /* -- Witnesses ----------------------------------------------------------------------------------------------------- */

@@ -64,7 +64,7 @@ double pelt_fold_covariance(const pelt_keys_training *t, const uint32_t *fold, u
     memset(covariance, 0, rank * rank * sizeof *covariance);
     for (size_t m = 0; m < rank; m++) covariance[m * rank + m] = s->values[m] * s->values[m];
     if (!fold) return weight;
-    pelt_arena *work = pelt_arena_inside(t->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     double *held = PELT_NEW(work, s->column_count * rank, double);
     for (size_t c = 0; c < s->column_count; c++) {
         if (fold[c] != left_out) continue;
@@ -74,7 +74,6 @@ double pelt_fold_covariance(const pelt_keys_training *t, const uint32_t *fold, u
         out++;
     }
     if (out) pelt_gemm(true, false, rank, rank, out, -1, held, held, 1, covariance);
-    pelt_arena_free(work);
     return weight;
 }
 
@@ -118,7 +117,7 @@ static bool pseudo_inverse(size_t n, size_t basis, const double *system, pelt_ar
     double *copy = PELT_NEW(arena, n * basis, double), *right = PELT_NEW(arena, larger * n, double);
     memcpy(copy, system, n * basis * sizeof *copy);
     for (size_t i = 0; i < n; i++) right[i * n + i] = 1;
-    if (!pelt_least_squares(n, basis, copy, n, right, cut, NULL, NULL)) return false;
+    if (!pelt_least_squares(n, basis, copy, n, right, cut)) return false;
     memcpy(inverse, right, basis * n * sizeof *inverse);
     return true;
 }
@@ -157,13 +156,11 @@ static pelt_result fit_ridge(const pelt_keys_training *t, const pelt_map *map, c
 
 pelt_result pelt_map_fit(const pelt_keys_training *t, const pelt_map *map, const double *covariance, double weight,
                          double *p, pelt_error *error) {
-    pelt_arena *work = pelt_arena_inside(t->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     double *rows = PELT_NEW(work, (size_t)map->key_count * t->s.each * t->s.rank, double);
     pelt_key_rows(t, map->keys, map->key_count, rows);
-    pelt_result result = map->ridge > 0 ? fit_ridge(t, map, covariance, weight, rows, work, p, error)
-                                        : fit_least_squares(t, map, covariance, rows, work, p, error);
-    pelt_arena_free(work);
-    return result;
+    return map->ridge > 0 ? fit_ridge(t, map, covariance, weight, rows, work, p, error)
+                          : fit_least_squares(t, map, covariance, rows, work, p, error);
 }
 
 /* -- Choosing ------------------------------------------------------------------------------------------------------ */
@@ -350,7 +347,7 @@ static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covar
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, each = s->each;
     pelt_map map = {c->keys, c->count, 0, trial_ridge};
-    pelt_arena *work = pelt_arena_inside(c->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(c->arena);
     double *p = PELT_NEW(work, rank * c->count * each, double), *left = PELT_NEW(work, s->column_count * rank, double);
     pelt_result result = pelt_map_fit(c->t, &map, covariance, weight, p, error);
     size_t worst = result ? 0 : worst_of_fold(c, fold, p, work, left);
@@ -362,7 +359,6 @@ static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covar
             for (size_t i = 0; i < each; i++) square += pow(errors[(q * each + i) * worst + w], 2);
             score[q] += square * square;
         }
-    pelt_arena_free(work);
     return result;
 }
 
@@ -393,14 +389,15 @@ static pelt_result choose_at_peaks(choice *c, uint32_t until, uint32_t batch, pe
                                         (reach * reach));
         }
         if (pelt_should_stop(&c->t->options->progress, "keys", (double)c->count / c->wanted))
-            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+            return pelt_stopped(error);
     }
     return PELT_OK;
 }
 
 pelt_result pelt_peak_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, uint32_t count,
                              uint32_t *points, pelt_error *error) {
-    choice c = {.t = t, .arena = pelt_arena_inside(t->arena), .wanted = given_count + count};
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
+    choice c = {.t = t, .arena = work, .wanted = given_count + count};
     c.keys = PELT_NEW(c.arena, c.wanted, uint32_t);
     c.taken = PELT_NEW(c.arena, t->point_count, uint8_t);
     for (uint32_t k = 0; k < given_count; k++) take(&c, given[k]);
@@ -408,7 +405,6 @@ pelt_result pelt_peak_points(const pelt_keys_training *t, const uint32_t *given,
     pelt_result result =
         choose_at_peaks(&c, first + count, count, error); /* all at once: the map stays that of the keys */
     if (!result) memcpy(points, c.keys + first, count * sizeof *points);
-    pelt_arena_free(c.arena);
     return result;
 }
 
@@ -419,29 +415,26 @@ pelt_result pelt_peak_points(const pelt_keys_training *t, const uint32_t *given,
 static pelt_result unexplained(choice *c, const double *all, double *keep, pelt_error *error) {
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, n = c->count * s->each;
-    pelt_arena *work = pelt_arena_inside(c->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(c->arena);
     double *p = PELT_NEW(work, rank * n, double), *rows = PELT_NEW(work, n * rank, double);
     uint32_t keys = c->t->options->residual > 0 ? c->count : c->wanted; /* final count, as far as known */
     pelt_map map = {c->keys, c->count, keys / 2 > 0 ? keys / 2 : 1, 0};
     if (map.basis > n) map.basis = (uint32_t)n;
     pelt_result result = pelt_map_fit(c->t, &map, all, s->weight, p, error);
-    if (!result) {
-        pelt_key_rows(c->t, c->keys, c->count, rows);
-        pelt_gemm(false, false, rank, rank, n, -1, p, rows, 0, keep);
-        for (size_t m = 0; m < rank; m++) keep[m * rank + m] += 1;
-    }
-    pelt_arena_free(work);
-    return result;
+    if (result) return result;
+    pelt_key_rows(c->t, c->keys, c->count, rows);
+    pelt_gemm(false, false, rank, rank, n, -1, p, rows, 0, keep);
+    for (size_t m = 0; m < rank; m++) keep[m * rank + m] += 1;
+    return PELT_OK;
 }
 
 /* Coordinates of the residual's covariance: (I - P U) C (I - P U)^T. */
 static void residual_covariance(choice *c, const double *all, const double *keep, double *out) {
     size_t rank = c->t->s.rank;
-    pelt_arena *work = pelt_arena_inside(c->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(c->arena);
     double *half = PELT_NEW(work, rank * rank, double);
     pelt_gemm(false, false, rank, rank, rank, 1, keep, all, 0, half);
     pelt_gemm(false, true, rank, rank, rank, 1, half, keep, 0, out);
-    pelt_arena_free(work);
 }
 
 /* The largest residual of a point in any training frame, in units of the values. */
@@ -449,7 +442,7 @@ static double largest_residual(choice *c, const double *keep) {
     enum { AT_ONCE = 32 };
     const pelt_subspace *s = &c->t->s;
     size_t rank = s->rank, each = s->each;
-    pelt_arena *work = pelt_arena_inside(c->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(c->arena);
     double *left = PELT_NEW(work, AT_ONCE * rank, double), *values = PELT_NEW(work, s->row_count * AT_ONCE, double);
     double most = 0;
     for (size_t first = 0; first < s->column_count; first += AT_ONCE) {
@@ -463,7 +456,6 @@ static double largest_residual(choice *c, const double *keep) {
                 most = fmax(most, square);
             }
     }
-    pelt_arena_free(work);
     return sqrt(most);
 }
 
@@ -518,7 +510,7 @@ static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error)
         pelt_varimax(s->row_count, width, vectors, 50);
         for (size_t m = 0; m < width && c->count < until; m++) take_pair(c, vectors, width, m, left, score, with);
         if (pelt_should_stop(&c->t->options->progress, "keys", (double)c->count / c->wanted))
-            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+            return pelt_stopped(error);
     }
     return PELT_OK;
 }
@@ -527,7 +519,7 @@ static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error)
 
 uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, double gap,
                               uint32_t most, uint32_t *points) {
-    pelt_arena *work = pelt_arena_inside(t->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     double *distance = PELT_NEW(work, t->candidates, double);
     uint32_t chosen = 0;
     for (uint32_t p = 0; p < t->candidates; p++) distance[p] = INFINITY;
@@ -542,7 +534,6 @@ uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given
                 fmin(distance[p], square_distance(t->positions + 3 * (size_t)p, t->positions + 3 * (size_t)next));
         distance[next] = -1; /* never again, even if points coincide */
     }
-    pelt_arena_free(work);
     return chosen;
 }
 
@@ -557,7 +548,8 @@ static void choose_grid(choice *c, uint32_t until) {
 pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *keys, uint32_t *chosen,
                              pelt_error *error) {
     const pelt_keys_options *o = t->options;
-    choice c = {.t = t, .arena = pelt_arena_inside(t->arena), .keys = keys, .wanted = count};
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
+    choice c = {.t = t, .arena = work, .keys = keys, .wanted = count};
     c.taken = PELT_NEW(c.arena, t->point_count, uint8_t);
     for (uint32_t i = 0; i < o->fiducial_count; i++) take(&c, o->fiducials[i]);
     for (uint32_t i = 0; o->previous && i < o->previous->key_count; i++) take(&c, o->previous->key_points[i]);
@@ -574,6 +566,5 @@ pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *ke
     }
     if (!result && !paper) choose_grid(&c, count);
     if (chosen) *chosen = c.count;
-    pelt_arena_free(c.arena);
     return result;
 }

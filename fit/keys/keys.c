@@ -113,11 +113,10 @@ static pelt_result try_shots(const pelt_keys_training *t, const pelt_map *map, d
 }
 
 static pelt_result error_by_shots(const pelt_keys_training *t, const pelt_map *map, double *p995, pelt_error *error) {
-    pelt_arena *work = pelt_arena_inside(t->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     pelt_trials trials = {0};
     pelt_result result = try_shots(t, map, quick_look, work, &trials, error);
     if (!result) *p995 = pelt_trial_quantile(work, &trials, 0.995);
-    pelt_arena_free(work);
     return result;
 }
 
@@ -255,13 +254,12 @@ static pelt_result fit_maps(const pelt_keys_training *t, const pelt_map *map, pe
 
 static pelt_result set_bounds(const pelt_keys_training *t, const pelt_map *map, const pelt_frames *frames,
                               pelt_keys_model *m, pelt_keys_report *report, pelt_error *error) {
-    pelt_arena *work = pelt_arena_inside(t->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     pelt_trials trials = {.with_misfits = true};
     pelt_result result = try_shots(t, map, long_look, work, &trials, error);
     if (!result && frames->controls && frames->control_count)
         result = try_controls(t, map, frames, work, &trials, report, error);
     if (!result) pelt_keys_regions(m, t->options->regions), pelt_keys_bounds(m, &trials, t->options->bar, report);
-    pelt_arena_free(work);
     return result;
 }
 
@@ -323,15 +321,13 @@ static pelt_result train(void *user, pelt_error *error) {
 static json_t *describe(const pelt_keys_options *o, const pelt_keys_report *r) {
     json_t *curve = json_array();
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++)
-        if (json_array_append_new(curve,
-                                  json_pack("[i, o]", (int)r->curve_keys[i], pelt_json_number(r->curve_error[i]))))
-            return json_decref(curve), NULL;
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:b, s:o}", "made_by",
-                     "pelt " PELT_VERSION, "recipe", pelt_keys_recipe_name(o->recipe), "frames", (int)r->frames, "keys",
-                     (int)r->keys, "basis", (int)r->basis, "regions", (int)r->regions, "witnesses", (int)r->witnesses,
-                     "witnesses_each_frame", (int)r->witnesses_each_frame, "ridge", r->ridge, "error_p995",
-                     isfinite(r->error_p995) ? r->error_p995 : -1, "hit_rate", r->hit_rate, "bad_caught", r->bad_caught,
-                     "by_controls", (int)r->by_controls, "error_by_keys", curve);
+        curve = pelt_json_append(curve, pelt_json_pack("[u f]", r->curve_keys[i], r->curve_error[i]));
+    return pelt_json_pack(
+        "{made_by:s, recipe:s, frames:u, keys:u, basis:u, regions:u, witnesses:u, witnesses_each_frame:u, ridge:f, "
+        "error_p995:f, hit_rate:f, bad_caught:f, by_controls:b, error_by_keys:o}",
+        "pelt " PELT_VERSION, pelt_keys_recipe_name(o->recipe), r->frames, r->keys, r->basis, r->regions, r->witnesses,
+        r->witnesses_each_frame, r->ridge, isfinite(r->error_p995) ? r->error_p995 : -1, r->hit_rate, r->bad_caught,
+        (int)r->by_controls, curve);
 }
 
 /* Asks the caller for its description, and adds the part for people. */
@@ -385,14 +381,13 @@ pelt_bytes *pelt_keys_train(const pelt_frames *frames, const pelt_keys_options *
     if (!report) report = &own;
     *report = (pelt_keys_report){0};
     if (PELT_MISSING(frames, error) || pelt_keys_resolve(frames, &options, error)) return NULL;
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     training g = {.t = {.options = &options,
-                        .arena = pelt_arena_new(0),
+                        .arena = arena,
                         .columns_per_frame = options.shared ? frames->component_count : 1,
                         .point_count = frames->point_count,
                         .candidates = options.engine_points},
                   .frames = frames,
                   .report = report};
-    pelt_bytes *bytes = pelt_stage(g.t.arena, train, &g, error) ? NULL : pack(&g, error);
-    pelt_arena_free(g.t.arena);
-    return bytes;
+    return pelt_stage(arena, train, &g, error) ? NULL : pack(&g, error);
 }

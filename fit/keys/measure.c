@@ -7,6 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+static const double FILLED = 1e-6;      /* of the diagonal: nearer to the fill, a point is filled */
+static const double LEAST_ERROR = 1e-9; /* whose logarithm is taken */
+static const double MOVED = 1e-3;       /* of the diagonal: frames where a point moved farther by itself count */
+
 typedef struct playback {
     const pelt_keys *keys;
     size_t frame_size;
@@ -79,7 +83,7 @@ static double switching_jump(const playback *p) {
     size_t each = p->keys->component_count;
     double most = 0;
     for (size_t at = 0; at < p->frame_size; at += each) {
-        if (point_length(p->final + at, p->fill + at, NULL, NULL, each) < 1e-6 * p->keys->diagonal) continue;
+        if (point_length(p->final + at, p->fill + at, NULL, NULL, each) < FILLED * p->keys->diagonal) continue;
         most = fmax(most, point_length(p->final + at, p->now + at, p->final_before + at, p->before + at, each));
     }
     return most / p->keys->diagonal;
@@ -138,7 +142,7 @@ static void rate_detector(pelt_keys_measure *m, double bar, double *list) {
 static void correlate(pelt_keys_measure *m) {
     double x = 0, y = 0, xx = 0, yy = 0, xy = 0, n = m->frame_count;
     for (uint32_t f = 0; f < m->frame_count; f++) {
-        double a = log(m->frames[f].e + 1e-9), b = log(m->frames[f].error + 1e-9);
+        double a = log(m->frames[f].e + LEAST_ERROR), b = log(m->frames[f].error + LEAST_ERROR);
         x += a, y += b, xx += a * a, yy += b * b, xy += a * b;
     }
     double spread = (xx - x * x / n) * (yy - y * y / n);
@@ -157,7 +161,7 @@ static void summarise(pelt_keys_measure *m, double bar, double *list) {
         hits += k->verdict == PELT_CACHE_HIT, under += k->error <= bar, final += k->final <= bar;
         m->missed_bad += k->trusted_bad;
         m->verdicts[k->verdict]++;
-        m->still_jump = fmax(m->still_jump, k->still), m->still_frames += k->still > 1e-3;
+        m->still_jump = fmax(m->still_jump, k->still), m->still_frames += k->still > MOVED;
         m->jump = fmax(m->jump, k->jump);
         m->switch_jump = fmax(m->switch_jump, k->switch_jump);
         m->evaluated += k->evaluated / n;
@@ -230,13 +234,12 @@ static pelt_result measure(void *user, pelt_error *error) {
                              .arena = g->arena};
     m->frames = PELT_NEW(g->arena, count, pelt_keys_frame);
     playback p = {.keys = keys, .frame_size = (size_t)keys->point_count * keys->component_count, .bar = g->options.bar};
-    pelt_arena *work = pelt_arena_inside(g->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(g->arena);
     double *list = PELT_NEW(work, count, double);
     allocate(&p, g->frames, work);
     pelt_soft_cache cache;
     for (uint32_t f = 0; f < count; f++) {
-        if (pelt_should_stop(&g->options.progress, "measuring", (double)f / count))
-            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+        if (pelt_should_stop(&g->options.progress, "measuring", (double)f / count)) return pelt_stopped(error);
         pelt_result result =
             play_frame(&p, &cache, &g->options.soft_cache, g->frames, f, &m->frames[f], &list[f], error);
         if (result) return result;
@@ -249,7 +252,6 @@ static pelt_result measure(void *user, pelt_error *error) {
     double full = m->call_cost + keys->point_count * m->point_cost;
     double soft = m->calls * m->call_cost + m->evaluated * m->point_cost + m->fill_seconds;
     m->speedup = full > 0 ? full / soft : keys->point_count / m->evaluated;
-    pelt_arena_free(work);
     return PELT_OK;
 }
 

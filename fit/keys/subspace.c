@@ -238,8 +238,7 @@ static pelt_result find(passes *p, pelt_columns *columns, bool centred, const pe
     /* With as many directions as frames or values, the span is already complete. */
     bool whole = p->width >= s->column_count || p->width >= s->row_count;
     for (int i = 0; i < ITERATIONS && !result && !whole; i++) {
-        if (pelt_should_stop(progress, "subspace", (i + 1.0) / (ITERATIONS + 2)))
-            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+        if (pelt_should_stop(progress, "subspace", (i + 1.0) / (ITERATIONS + 2))) return pelt_stopped(error);
         memset(p->y, 0, s->row_count * p->width * sizeof *p->y);
         result = each_block(columns, s->mean, turn, p, error);
         if (!result) result = next_basis(p, error);
@@ -257,7 +256,7 @@ pelt_result pelt_subspace_find(pelt_arena *arena, pelt_columns *columns, uint32_
     out->rank = rank < most ? rank : most;
     passes p = {.s = out, .random = 0x853c49e6748fea9bu + seed};
     p.width = out->rank + OVERSAMPLE < most ? out->rank + OVERSAMPLE : most;
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     allocate(arena, work, &p);
     for (uint32_t c = 0; c < out->column_count; c++) {
         out->weights[c] = frames->weights ? frames->weights[c / columns->per_frame] : 1;
@@ -266,6 +265,5 @@ pelt_result pelt_subspace_find(pelt_arena *arena, pelt_columns *columns, uint32_
     pelt_result result = find(&p, columns, centred, progress, error);
     if (!result) result = rotate(&p, work, error);
     if (!result) drop_noise(out), find_tail(&p);
-    pelt_arena_free(work);
     return result;
 }

@@ -64,35 +64,25 @@ static void point_errors(const trial *r, const double *left, const size_t *which
     }
 }
 
-typedef struct sized {
-    double size;
-    size_t index;
-} sized;
-
-static int by_size(const void *a, const void *b) {
-    const sized *x = a, *y = b;
-    return x->size < y->size ? 1 : x->size > y->size ? -1 : x->index < y->index ? -1 : 1;
-}
-
 static void look(trial *r, double share, float *errors, float *lengths) {
     const pelt_subspace *s = &r->t->s;
     size_t rank = r->rank, per = r->per_frame, columns = r->frame_count * per, each = s->each;
     double *held = PELT_NEW(r->arena, columns * rank, double), *left = PELT_NEW(r->arena, columns * rank, double),
            *missed = PELT_NEW(r->arena, columns * r->rows, double);
-    sized *order = PELT_NEW(r->arena, r->frame_count, sized);
+    pelt_ranked *order = PELT_NEW(r->arena, r->frame_count, pelt_ranked);
     size_t *which = PELT_NEW(r->arena, r->frame_count, size_t), looked = (size_t)(share * (double)r->frame_count + 1);
     for (size_t f = 0; f < r->frame_count; f++)
         memcpy(held + f * per * rank, s->coordinates + r->frames[f] * rank, per * rank * sizeof *held);
     pelt_gemm(false, true, columns, rank, rank, 1, held, r->keep, 0, left);
     if (r->with_misfits) pelt_gemm(false, true, columns, r->rows, rank, 1, held, r->miss, 0, missed);
     for (size_t f = 0; f < r->frame_count; f++) {
-        order[f] = (sized){0, f};
-        for (size_t i = 0; i < per * rank; i++) order[f].size += pow(left[f * per * rank + i], 2);
+        order[f] = (pelt_ranked){0, (uint32_t)f};
+        for (size_t i = 0; i < per * rank; i++) order[f].value += pow(left[f * per * rank + i], 2);
         for (size_t c = 0; c < per; c++)
             for (size_t i = 0; i < r->rows; i++)
                 lengths[f * (r->rows / each) + i / each] += (float)pow(missed[(f * per + c) * r->rows + i], 2);
     }
-    qsort(order, r->frame_count, sizeof *order, by_size);
+    qsort(order, r->frame_count, sizeof *order, pelt_falling_ranks);
     if (looked > r->frame_count) looked = r->frame_count;
     for (size_t k = 0; k < looked; k++) which[k] = order[k].index;
     point_errors(r, left, which, looked, errors);
@@ -136,7 +126,8 @@ static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out,
 
 pelt_result pelt_try_fold(const pelt_keys_training *t, const pelt_map *map, const uint32_t *fold, uint32_t left_out,
                           bool novel, double share, pelt_arena *arena, pelt_trials *trials, pelt_error *error) {
-    trial r = {.t = t, .map = map, .arena = pelt_arena_inside(arena), .rank = t->s.rank};
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
+    trial r = {.t = t, .map = map, .arena = work, .rank = t->s.rank};
     r.rows = (size_t)map->key_count * t->s.each;
     r.per_frame = t->columns_per_frame;
     r.with_misfits = trials->with_misfits;
@@ -149,12 +140,10 @@ pelt_result pelt_try_fold(const pelt_keys_training *t, const pelt_map *map, cons
     if (r.frame_count)
         result = try_frames(&r, fold, left_out, share, trials->errors + trials->count,
                             trials->lengths + trials->count * map->key_count, error);
-    if (!result) {
-        for (size_t f = 0; f < r.frame_count; f++) trials->novel[trials->count + f] = novel || t->lone[r.frames[f]];
-        trials->count += r.frame_count;
-    }
-    pelt_arena_free(r.arena);
-    return result;
+    if (result) return result;
+    for (size_t f = 0; f < r.frame_count; f++) trials->novel[trials->count + f] = novel || t->lone[r.frames[f]];
+    trials->count += r.frame_count;
+    return PELT_OK;
 }
 
 double pelt_trial_quantile(pelt_arena *arena, const pelt_trials *trials, double share) {

@@ -43,12 +43,10 @@ static double mean_edge(const pelt_mesh *mesh, const pelt_points *points, const 
 
 /* Judged by the whole clip, even if only some of its frames are measured. */
 static bool clip_is_motion(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     pelt_example *all = PELT_NEW(work, clip->frame_count, pelt_example);
     for (uint32_t f = 0; f < clip->frame_count; f++) all[f] = (pelt_example){clip, f};
-    bool motion = pelt_is_motion(bundle, all, clip->frame_count);
-    pelt_arena_free(work);
-    return motion;
+    return pelt_is_motion(bundle, all, clip->frame_count);
 }
 
 static const bool *find_followers(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples) {

@@ -3,6 +3,9 @@
 
 #include "fit/measure/look.h"
 #include "fit/measure/measure.h"
+#include "model/posing.h"
+#include "rig/clock.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <string.h>
 
@@ -15,51 +18,27 @@ struct pelt_player {
     const pelt_skeleton *skeleton;
     const pelt_controls *controls; /* of the bundle, which may gain more */
     uint32_t matched;              /* how many of them have been matched */
-    uint32_t *control_source;      /* [skin control] the bundle's control of the same name */
-    float *row, *values;           /* controls of the bundle and of the skin */
-    uint32_t *source;              /* [skin joint] the joint of the bundle with the same name */
-    pelt_transform *locals;        /* of the bundle's skeleton */
-    pelt_transform *renamed;       /* in the order of the skin's joints */
+    pelt_posing posing;
+    float *row, *values;     /* controls of the bundle and of the skin */
+    pelt_transform *locals;  /* of the bundle's skeleton */
+    pelt_transform *renamed; /* in the order of the skin's joints */
     void *scratch;
     float *positions, *normals; /* in slot order */
 };
 
-static const char *skin_joint_name(const pelt_skin *skin, uint32_t joint) {
-    return skin->names + skin->joints[joint].name;
-}
-
-/* Maps the skin's joints to the bundle's: usually the same index, otherwise by name. */
-static pelt_result match_joints(pelt_player *player, const pelt_bundle *bundle, pelt_error *error) {
-    const pelt_skin *skin = player->skin;
-    const pelt_skeleton *skeleton = player->skeleton;
-    for (uint32_t j = 0; j < skin->joint_count; j++) {
-        const char *name = skin_joint_name(skin, j);
-        uint32_t found = j;
-        if (j >= skeleton->joint_count || strcmp(skeleton->names[j], name))
-            for (found = 0; found < skeleton->joint_count && strcmp(skeleton->names[found], name);) found++;
-        if (found == skeleton->joint_count)
-            return pelt_fail(error, PELT_ERROR_DATA,
-                             "%s has no joint \"%s\", which the skin needs: the skin was made for another skeleton",
-                             bundle->path, name);
-        player->source[j] = found;
-    }
-    return PELT_OK;
-}
-
 static void match_controls(pelt_player *player) {
-    pelt_match_controls(player->skin, player->controls, player->control_source);
+    pelt_match_controls(player->skin, player->controls, (uint32_t *)player->posing.controls);
     player->matched = player->controls->count;
 }
 
 static pelt_player *make_player(pelt_arena *arena, const pelt_skin *skin, const pelt_bundle *bundle,
                                 pelt_error *error) {
     size_t joints = skin->joint_count, controls = skin->control_count;
-    if (skin->vertex_count != bundle->mesh.vertex_count) {
-        pelt_fail(error, PELT_ERROR_DATA,
-                  "the skin has %u vertices, but the mesh in %s has %u: it was made for another mesh",
-                  skin->vertex_count, bundle->path, bundle->mesh.vertex_count);
-        return NULL;
-    }
+    if (skin->vertex_count != bundle->mesh.vertex_count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "the skin has %u vertices, but the mesh in %s has %u: it was made for another mesh",
+                         skin->vertex_count, bundle->path, bundle->mesh.vertex_count),
+               NULL;
     if (pelt_check_mesh(skin->mesh_hash ? *skin->mesh_hash : 0, bundle, error)) return NULL;
     pelt_player *player = PELT_NEW(arena, 1, pelt_player);
     pelt_player made = {.arena = arena,
@@ -67,23 +46,17 @@ static pelt_player *make_player(pelt_arena *arena, const pelt_skin *skin, const 
                         .bundle = bundle,
                         .skeleton = &bundle->skeleton,
                         .controls = &bundle->controls,
-                        .control_source = PELT_NEW(arena, controls, uint32_t),
+                        .matched = bundle->controls.count,
                         .row = PELT_NEW(arena, PELT_MOST_CONTROLS, float),
                         .values = PELT_NEW(arena, controls, float),
-                        .source = PELT_NEW(arena, joints, uint32_t),
                         .locals = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_transform),
                         .renamed = PELT_NEW(arena, joints, pelt_transform),
                         .scratch = pelt_alloc(arena, 1, pelt_scratch_size(skin)),
                         .positions = pelt_alloc(arena, 1, pelt_output_size(skin)),
                         .normals = pelt_alloc(arena, 1, pelt_output_size(skin))};
-    if (pelt_arena_failed(arena)) {
-        pelt_no_memory(error);
-        return NULL;
-    }
+    if (pelt_arena_failed(arena)) return pelt_no_memory(error), NULL;
     *player = made;
-    if (match_joints(player, bundle, error)) return NULL;
-    match_controls(player);
-    return player;
+    return pelt_posing_open(arena, skin, bundle, &player->posing, error) ? NULL : player;
 }
 
 pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error) {
@@ -108,9 +81,9 @@ const void *pelt_player_pose(pelt_player *player, const pelt_clip *clip, uint32_
     const pelt_skin *skin = player->skin;
     if (!pelt_is_own_clip(player->bundle, clip)) clip = NULL; /* its channels are of other joints */
     pelt_clip_pose(clip, player->skeleton, frame, player->locals);
-    for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = player->locals[player->source[j]];
+    for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = player->locals[player->posing.joints[j]];
     if (player->matched != player->controls->count) match_controls(player);
-    pelt_matched_controls(skin, player->controls, player->control_source, clip, frame, player->row, player->values);
+    pelt_matched_controls(skin, player->controls, player->posing.controls, clip, frame, player->row, player->values);
     pelt_pose_from(skin, &(pelt_pose_input){.locals = player->renamed, .controls = player->values}, player->scratch);
     return player->scratch;
 }
@@ -119,10 +92,10 @@ const void *pelt_player_pose_of(pelt_player *player, const pelt_transform *local
     if (!player) return NULL;
     const pelt_skin *skin = player->skin;
     if (!locals) locals = player->skeleton->rest;
-    for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = locals[player->source[j]];
+    for (uint32_t j = 0; j < skin->joint_count; j++) player->renamed[j] = locals[player->posing.joints[j]];
     if (player->matched != player->controls->count) match_controls(player);
     for (uint32_t i = 0; i < skin->control_count; i++) {
-        uint32_t source = player->control_source[i];
+        uint32_t source = player->posing.controls[i];
         player->values[i] = controls && source < player->controls->count ? controls[source] : skin->controls[i].rest;
     }
     pelt_pose_from(skin, &(pelt_pose_input){.locals = player->renamed, .controls = player->values}, player->scratch);
@@ -148,9 +121,7 @@ struct lane {
     pelt_player *player;
     float *positions;
     double *blended; /* the baseline */
-    pelt_transform *locals;
-    pelt_affine *matrices;
-    float *squares; /* [vertex_count] */
+    float *squares;  /* [vertex_count] */
     double baseline;
     float *normals, *true_normals;
     double normal_sum, normal_max; /* of the frame: squared angles, and the largest angle */
@@ -187,7 +158,6 @@ static void add_normals(struct lane *lane, const measuring *m, const pelt_exampl
 }
 
 static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
-    (void)scratch;
     measuring *m = user;
     struct lane *lane = &m->lanes[i];
     const pelt_example *example = &m->examples.list[m->first + i];
@@ -200,9 +170,8 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
     /* Again without normals: the run time then takes a different path, with the rounding that positions-only users
        get. */
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, NULL);
-    pelt_clip_pose(clip, &m->bundle->skeleton, example->frame, lane->locals);
-    pelt_joint_matrices(&m->bundle->skeleton, lane->locals, NULL, lane->matrices);
-    pelt_blend_mesh(&m->bundle->mesh, lane->matrices, lane->blended);
+    const pelt_affine *matrices = pelt_frame_matrices(scratch, &m->bundle->skeleton, clip, example->frame);
+    pelt_blend_mesh(&m->bundle->mesh, matrices, lane->blended);
     pelt_look_at(&m->look, lane->positions, lane->blended, truth, &m->looks[i + 1]);
     lane->baseline = 0;
     for (size_t v = 0; v < n; v++) {
@@ -242,14 +211,12 @@ static double add_frame(pelt_measure *measure, const struct lane *lane, size_t f
 }
 
 static pelt_result open_lane(pelt_arena *arena, const measuring *m, struct lane *lane, pelt_error *error) {
-    size_t n = m->skin->vertex_count, joints = m->bundle->skeleton.joint_count;
+    size_t n = m->skin->vertex_count;
     lane->positions = PELT_NEW(arena, 3 * n, float);
     lane->blended = PELT_NEW(arena, 3 * n, double);
     lane->squares = PELT_NEW(arena, n, float);
     lane->normals = PELT_NEW(arena, 3 * n, float);
     lane->true_normals = PELT_NEW(arena, 3 * n, float);
-    lane->locals = PELT_NEW(arena, joints, pelt_transform);
-    lane->matrices = PELT_NEW(arena, joints, pelt_affine);
     lane->player = make_player(arena, m->skin, m->bundle, error);
     return lane->player ? PELT_OK : PELT_ERROR_DATA;
 }
@@ -281,7 +248,7 @@ static void finish(pelt_measure *measure, const sums *s, double diagonal) {
 static pelt_result measure_all(void *user, pelt_error *error) {
     measuring *m = user;
     pelt_measure *measure = m->measure;
-    pelt_arena *work = pelt_arena_inside(measure->arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(measure->arena);
     size_t frames = m->examples.count, n = m->skin->vertex_count, lanes = frames < BATCH ? frames : BATCH;
     for (size_t i = 0; i < lanes; i++) {
         pelt_result result = open_lane(work, m, &m->lanes[i], error);
@@ -297,7 +264,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     for (size_t i = 0; i < lanes + 1; i++) pelt_look_frame_open(work, &m->look, &m->looks[i]);
     pelt_look_sums look_sums = {.rough = PELT_NEW(work, m->look.points.count, double)};
     sums s = {.of_vertex = PELT_NEW(work, n, double)};
-    pelt_should_stop(m->progress, "measuring", 0);
+    if (pelt_should_stop(m->progress, "measuring", 0)) return pelt_stopped(error);
     for (m->first = 0; m->first < frames; m->first += BATCH) {
         size_t count = frames - m->first < BATCH ? frames - m->first : BATCH;
         pelt_parallel(work, m->threads, count, measure_frame, m);
@@ -313,7 +280,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
         pelt_look_frame last = m->looks[count];
         m->looks[count] = m->looks[0], m->looks[0] = last;
         if (pelt_should_stop(m->progress, "measuring", (double)(m->first + count) / (double)frames))
-            return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
+            return pelt_stopped(error);
     }
     double diagonal = m->bundle->mesh.diagonal > 0 ? m->bundle->mesh.diagonal : 1;
     finish(measure, &s, diagonal);
@@ -322,7 +289,6 @@ static pelt_result measure_all(void *user, pelt_error *error) {
         measure->roughness = 0;
         if (isfinite(measure->jump)) measure->jump = 0;
     }
-    pelt_arena_free(work);
     return PELT_OK;
 }
 
@@ -351,10 +317,7 @@ pelt_measure *pelt_measure_examples(const pelt_skin *skin, const pelt_bundle *bu
 pelt_measure *pelt_measure_watched(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                    uint32_t threads, const pelt_progress *progress, pelt_error *error) {
     if (PELT_MISSING(skin, error) || PELT_MISSING(bundle, error)) return NULL;
-    if (!examples.count) {
-        pelt_fail(error, PELT_ERROR_DATA, "there are no examples to measure on");
-        return NULL;
-    }
+    if (!examples.count) return pelt_fail(error, PELT_ERROR_DATA, "there are no examples to measure on"), NULL;
     if (pelt_check_examples(bundle, examples, true, error)) return NULL;
     pelt_arena *arena = pelt_arena_new(0);
     pelt_measure *measure = PELT_NEW(arena, 1, pelt_measure);
@@ -372,4 +335,38 @@ pelt_measure *pelt_measure_watched(const pelt_skin *skin, const pelt_bundle *bun
 
 void pelt_measure_free(pelt_measure *measure) {
     if (measure) pelt_arena_free(measure->arena);
+}
+
+/* -- Speed --------------------------------------------------------------------------------------------------------- */
+
+/* The pose of a frame in the order of the skin's joints. */
+static void pose_skin(const pelt_skin *skin, const pelt_skeleton *skeleton, const pelt_clip *clip, uint32_t frame,
+                      pelt_transform *all, pelt_transform *locals) {
+    if (clip) pelt_clip_pose(clip, skeleton, frame, all);
+    for (uint32_t j = 0; j < skin->joint_count; j++) {
+        uint32_t k = 0, count = clip ? skeleton->joint_count : 0;
+        while (k < count && strcmp(skeleton->names[k], skin->names + skin->joints[j].name)) k++;
+        locals[j] = k < count ? all[k] : skin->joints[j].rest;
+    }
+}
+
+double pelt_frame_nanoseconds(const pelt_skin *skin, const pelt_skeleton *skeleton, const pelt_clip *clip) {
+    enum { FRAMES = 50 };
+    double times[FRAMES];
+    pelt_arena *arena = pelt_arena_new(0);
+    void *scratch = pelt_alloc(arena, 1, pelt_scratch_size(skin));
+    float *positions = pelt_alloc(arena, 1, pelt_output_size(skin));
+    float *normals = pelt_alloc(arena, 1, pelt_output_size(skin));
+    pelt_transform *locals = PELT_NEW(arena, skin->joint_count, pelt_transform);
+    pelt_transform *all = PELT_NEW(arena, clip ? skeleton->joint_count : 1, pelt_transform);
+    bool ready = !pelt_arena_failed(arena);
+    for (uint32_t i = 0; ready && i < FRAMES; i++) {
+        pose_skin(skin, skeleton, clip, clip ? i * clip->frame_count / FRAMES : 0, all, locals);
+        double start = pelt_thread_seconds();
+        pelt_pose(skin, locals, scratch);
+        pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
+        times[i] = pelt_thread_seconds() - start;
+    }
+    pelt_arena_free(arena);
+    return ready ? 1e9 * pelt_quantile(times, FRAMES, 0.5) / skin->vertex_count : NAN;
 }

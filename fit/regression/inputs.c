@@ -7,6 +7,7 @@
    A control is one more joint, with E_g(a, b) = exp(-(a - b)^2 / 2 s_g^2) of values in units of its range. */
 
 #include "fit/regression/regression.h"
+#include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,14 +65,12 @@ static void find_repetitions(const pelt_poses *poses, uint32_t *stands_for) {
 
 /* -- Supports ------------------------------------------------------------------------------------------------------ */
 
-/* Decided by displacement; for a mover that no example moves alone, by the weight of its joints and those of the mover
-   above. */
+/* Decided by displacement; for a mover that no example moves alone, also by the weight of its joints and those of the
+   mover above. */
 static bool drives(const pelt_poses *poses, const pelt_supports *s, uint32_t mover, uint32_t point) {
-    size_t n = s->point_count;
-    if (poses->movers[mover].swept || pelt_is_control(&poses->movers[mover])) {
-        float amplitude = s->amplitudes[mover * n + point];
-        return amplitude > s->noise && amplitude > (float)DRIVES * s->peaks[mover];
-    }
+    float amplitude = s->amplitudes[(size_t)mover * s->point_count + point];
+    if (amplitude > s->noise && amplitude > (float)DRIVES * s->peaks[mover]) return true;
+    if (poses->movers[mover].swept || pelt_is_control(&poses->movers[mover])) return false;
     return pelt_carried_around(s, poses, mover, point) > (float)DRIVES;
 }
 
@@ -107,16 +106,10 @@ static void add_controls(const pelt_poses *poses, const pelt_supports *s, const 
     out->control_count = poses->control_count;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(pelt_arena *arena, uint32_t count, const double *values) {
     double *sorted = PELT_NEW(arena, count, double);
     memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_doubles);
-    return sorted[count / 2];
+    return pelt_quantile(sorted, count, 0.5);
 }
 
 pelt_kernel_inputs pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_poses *poses,
@@ -217,7 +210,7 @@ void pelt_kernel_tables(pelt_arena *arena, const pelt_poses *poses, const pelt_k
 
 uint32_t pelt_group_points(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t count, const uint32_t *points,
                            uint32_t *group_of) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     const uint8_t **groups = PELT_NEW(work, count, const uint8_t *);
     uint32_t group_count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -227,6 +220,5 @@ uint32_t pelt_group_points(pelt_arena *arena, const pelt_kernel_inputs *inputs, 
         if (g == group_count) groups[group_count++] = support;
         group_of[i] = g;
     }
-    pelt_arena_free(work);
     return group_count;
 }

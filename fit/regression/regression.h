@@ -105,14 +105,9 @@ bool pelt_ridge_solve(pelt_arena *work, pelt_ridge *ridge, const double *matrix,
                       size_t set_count, const pelt_ridge_values *sets);
 
 /* The squared error of predicting a fold of examples from a fit to all others, given M = (K + lambda I)^-1 [n][n] and M
-   u [n][columns]. INFINITY when M_ff is not positive definite due to rounding. */
+   u [n][columns]. INFINITY when M_ff is not positive definite due to rounding. Rows are weighted; NULL: alike. */
 double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, size_t columns, const double *product,
-                             size_t fold_size, const uint32_t *fold);
-
-/* Cross-validation folds, 0 to 4, or -1 for examples that always train. Folds consist of poses that move several
-   joints, because predicting those is what matters; if there are fewer than ten, all examples except the rest pose take
-   part. Consecutive frames of a motion stay together. Returns how many examples move several joints. */
-uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold);
+                             size_t fold_size, const uint32_t *fold, const double *weights);
 
 /* Chooses settings by cross-validation on the training examples, starting from those given. Returns the remaining
    error, relative to no corrective at all. */

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FOLDS = 5, SAMPLES = 400, VALIDATED = 100 };
+enum { SAMPLES = 400, VALIDATED = 100 };
 static const double MOST_ENERGY = 0.98;  /* of the sampled points: sets beyond this fraction are skipped */
 static const double LEAST_SHARE = 0.005; /* units that drive a smaller fraction of a cluster are not worth their time */
 
@@ -153,7 +153,8 @@ typedef struct validation {
     pelt_poses poses; /* restricted to the examples that take part */
     pelt_kernel_inputs inputs;
     uint32_t *examples; /* [poses.count] their indices */
-    int *fold;          /* [poses.count] 0 to FOLDS - 1; -1: always trains */
+    double *weights;    /* [poses.count] of squared errors */
+    int *fold;          /* [poses.count] 0 to PELT_POSE_FOLDS - 1; -1: always trains */
     uint32_t threads;
     float *tables;
     validation_set *sets;
@@ -163,34 +164,33 @@ typedef struct validation {
     double *missed; /* [set] squared training error: lambda M u */
 } validation;
 
-uint32_t pelt_kernel_folds(const pelt_poses *poses, int *fold) {
-    uint32_t several = 0, next = 0, last = 0;
-    for (uint32_t e = 0; e < poses->count; e++) several += !poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER;
-    for (uint32_t e = 0; e < poses->count; e++) {
-        bool takes_part = !poses->rest[e] && (several < 2 * FOLDS || poses->sweep_of[e] == PELT_NO_MOVER);
-        if (takes_part && poses->stretch[e] != last) next++, last = poses->stretch[e];
-        fold[e] = takes_part ? (int)((next - 1) % FOLDS) : -1;
-    }
-    return several;
+static void weigh_examples(validation *v, const pelt_poses *poses, const int *fold) {
+    size_t size = 3 * (size_t)v->u->point_count;
+    double *energies = PELT_NEW(v->arena, poses->count, double), *weights = PELT_NEW(v->arena, poses->count, double);
+    for (size_t i = 0; i < size * poses->count; i++)
+        energies[i / size] += (double)v->u->positions[i] * v->u->positions[i];
+    pelt_balance_folds(poses, fold, energies, weights);
+    v->weights = PELT_NEW(v->arena, v->poses.count, double);
+    for (uint32_t a = 0; a < v->poses.count; a++) v->weights[a] = weights[v->examples[a]];
 }
 
 /* If the folds have many examples, takes an evenly spread subset. */
 static void choose_examples(validation *v, const pelt_poses *poses) {
-    uint32_t in_folds = 0, i = 0, next = 0, last = 0;
+    uint32_t in_folds = 0, i = 0, next = 0;
     v->examples = PELT_NEW(v->arena, poses->count, uint32_t);
     v->fold = PELT_NEW(v->arena, poses->count, int);
     int *fold = PELT_NEW(v->arena, poses->count, int);
-    pelt_kernel_folds(poses, fold);
+    pelt_deal_folds(poses, fold);
     for (uint32_t e = 0; e < poses->count; e++) in_folds += fold[e] >= 0;
     for (uint32_t e = 0; e < poses->count; e++) {
         uint64_t place = (uint64_t)i * VALIDATED;
         bool many = in_folds > VALIDATED && fold[e] >= 0;
         if (fold[e] >= 0) i++;
         if (many && place / in_folds == (place + VALIDATED) / in_folds) continue;
-        if (many && poses->stretch[e] != last) next++, last = poses->stretch[e];
-        v->fold[v->poses.count] = many ? (int)((next - 1) % FOLDS) : fold[e];
+        v->fold[v->poses.count] = many && !poses->motion[e] ? (int)(next++ % PELT_POSE_FOLDS) : fold[e];
         v->examples[v->poses.count++] = e;
     }
+    weigh_examples(v, poses, fold);
 }
 
 /* Poses and inputs of the examples that take part, as far as the kernels need them. */
@@ -211,7 +211,7 @@ static void take_part(validation *v, const pelt_poses *poses, const pelt_kernel_
 }
 
 static const float *displacement(const validation *v, size_t a, size_t point) {
-    return v->u->positions + 3 * ((size_t)v->examples[a] * v->u->point_count + point);
+    return pelt_displacement(v->u, v->examples[a], point);
 }
 
 /* Samples every n-th point and groups those with the same joints. */
@@ -242,7 +242,7 @@ static double example_energy(const validation *v, const validation_set *set, uin
     double sum = 0;
     for (size_t i = 0; i < set->count; i++)
         for (size_t c = 0; c < 3; c++) sum += pow(displacement(v, example, set->points[i])[c], 2);
-    return sum;
+    return v->weights[example] * sum;
 }
 
 /* The energy in the folds' examples. */
@@ -280,7 +280,7 @@ static void drop_still_sets(validation *v) {
 }
 
 double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, size_t columns, const double *product,
-                             size_t m, const uint32_t *fold) {
+                             size_t m, const uint32_t *fold, const double *weights) {
     double *block = PELT_NEW(work, m * m, double), *right = PELT_NEW(work, m * columns, double), error = 0;
     for (size_t a = 0; a < m; a++) {
         for (size_t b = 0; b < m; b++) block[a * m + b] = inverse[fold[a] * n + fold[b]];
@@ -289,7 +289,7 @@ double pelt_ridge_fold_error(pelt_arena *work, size_t n, const double *inverse, 
     if (!m) return 0;
     if (!pelt_cholesky(m, block)) return INFINITY;
     pelt_cholesky_solve(m, block, columns, right);
-    for (size_t i = 0; i < m * columns; i++) error += right[i] * right[i];
+    for (size_t i = 0; i < m * columns; i++) error += (weights ? weights[i / columns] : 1) * right[i] * right[i];
     return error;
 }
 
@@ -302,6 +302,7 @@ static void validate_set(void *user, size_t s, pelt_arena *scratch) {
     double *matrix = pelt_ridge_matrix(scratch, &set->ridge, v->tables, v->poses.count, v->trial->pair);
     double *inverse = PELT_NEW(scratch, n * n, double), *product = PELT_NEW(scratch, n * columns, double);
     uint32_t *rows = PELT_NEW(scratch, n, uint32_t);
+    double *weights = PELT_NEW(scratch, n, double);
     for (size_t a = 0; a < n; a++) matrix[a * n + a] += v->trial->lambda, inverse[a * n + a] = 1;
     v->errors[s] = INFINITY;
     if (!pelt_cholesky(n, matrix)) return;
@@ -309,11 +310,11 @@ static void validate_set(void *user, size_t s, pelt_arena *scratch) {
     pelt_gemm(false, false, n, columns, n, 1, inverse, set->targets, 0, product);
     v->errors[s] = set->still, v->missed[s] = 0;
     for (size_t i = 0; i < n * columns; i++) v->missed[s] += pow(v->trial->lambda * product[i], 2);
-    for (int fold = 0; fold < FOLDS; fold++) {
+    for (int fold = 0; fold < PELT_POSE_FOLDS; fold++) {
         size_t m = 0;
         for (uint32_t a = 0; a < n; a++)
-            if (v->fold[set->ridge.examples[a]] == fold) rows[m++] = a;
-        v->errors[s] += pelt_ridge_fold_error(scratch, n, inverse, columns, product, m, rows);
+            if (v->fold[set->ridge.examples[a]] == fold) weights[m] = v->weights[set->ridge.examples[a]], rows[m++] = a;
+        v->errors[s] += pelt_ridge_fold_error(scratch, n, inverse, columns, product, m, rows, weights);
     }
 }
 
@@ -400,7 +401,7 @@ static double missed_by(const validation *v, size_t k, double *all) {
 
 double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                             const pelt_kernel_inputs *inputs, uint32_t threads, pelt_kernel_settings *settings) {
-    pelt_arena *work = pelt_arena_inside(arena);
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     validation v = {.arena = work,
                     .u = u,
                     .threads = threads,
@@ -416,6 +417,5 @@ double pelt_kernel_validate(pelt_arena *arena, const pelt_poses *poses, const pe
     score(&v, settings, false);
     for (size_t k = 0; k < v.set_count; k++) missed += missed_by(&v, k, &all);
     settings->missed = all > 0 ? sqrt(missed / all) : 0;
-    pelt_arena_free(work);
     return left;
 }

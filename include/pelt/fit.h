@@ -193,7 +193,8 @@ typedef enum pelt_space {
 /* How the true positions of caches (.pc2, .mdd, .npy, .obj) are changed when they are read, so that they match the
    character. A point p maps to scale * axes(p) + offset. All zero: unchanged. */
 typedef struct pelt_cache_options {
-    int fix;      /* 1: find what is not given below by comparing with the blend of the file's weights */
+    int fix;      /* 1: find what is not given below by comparing with the blend of the file's weights; and fits leave
+                     out examples of which a part does not fit the pose */
     int axes[3];  /* which axis of the cache is x, y, z of the character: 1, 2, 3 for its x, y, z, negative if flipped:
                          {1, 3, -2} for a cache with z up. All 0: unchanged */
     double scale; /* 0: 1 */
