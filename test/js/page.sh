@@ -1,4 +1,5 @@
-# page.sh PELT: `pelt view` in a browser: every view and control of its page. PICTURES=DIR writes the pictures of the docs.
+# page.sh PELT [SCRIPT]: `pelt view` in a browser, driven by a script of this folder, else page.mjs: every view and control of its
+# page. PICTURES=DIR writes the pictures of the docs.
 
 skip() { echo "skipped: $1"; exit 77; }
 
@@ -13,4 +14,4 @@ trap 'rm -rf "$FOLDER"' EXIT
 "$PELT" sample box -o "$FOLDER/box" --quiet || exit 1
 "$PELT" view "$FOLDER/box/box.glb" --export "$FOLDER/site" --quiet 2>/dev/null && test -d "$FOLDER/site/assets" || skip "this pelt was built without its page"
 mkdir "$FOLDER/files"
-node --no-warnings "$HERE/page.mjs" "$PELT" "$FOLDER/files"
+node --no-warnings "$HERE/${2:-page.mjs}" "$PELT" "$FOLDER/files"
