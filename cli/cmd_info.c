@@ -270,6 +270,18 @@ static json_t *list_objects(const cli_args *args, const pelt_mesh *mesh) {
     return list;
 }
 
+/* Adds shapes that do not fit their poses. Not having looked is no problem of the file's. */
+static void find_bad_examples(const cli_args *args, pelt_bundle *bundle, const pelt_clip *const *clips,
+                              size_t clip_count, pelt_findings *findings) {
+    const pelt_clip **with = PELT_NEW(bundle->arena, clip_count, const pelt_clip *);
+    size_t count = 0;
+    for (size_t c = 0; c < clip_count && with; c++)
+        if (clips[c]->positions) with[count++] = clips[c];
+    pelt_examples examples = pelt_bundle_examples(bundle, with, count);
+    pelt_progress progress = cli_progress(args);
+    if (examples.count) pelt_doubt_examples(bundle, examples, &progress, findings, NULL);
+}
+
 static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *error) {
     pelt_bundle *bundle = pelt_bundle_read(path, error);
     if (!bundle) return NULL;
@@ -300,6 +312,9 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
     }
     json_t *controls = list_controls(args, bundle);
     pelt_findings findings = pelt_diagnose(bundle, clips, clip_count);
+    bool readable = !json_array_size(problems);
+    for (size_t i = 0; i < findings.count; i++) readable &= findings.list[i].severity != PELT_FATAL;
+    if (readable) find_bad_examples(args, bundle, clips, clip_count, &findings);
     for (size_t i = 0; i < json_array_size(problems); i++)
         pelt_find(&findings, bundle->arena, PELT_FATAL, "cache", "%s", json_string_value(json_array_get(problems, i)));
     for (size_t i = 0; i < findings.count; i++)

@@ -292,14 +292,14 @@ static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_
     pelt_fit_report *r = &f->report;
     pelt_result result = pelt_split_examples(f->arena, f->bundle, f->examples, fraction, &r->kept, &r->held, error);
     if (result || !r->held.count || !r->kept.count) return result;
-    pelt_fitting blind = {.bundle = f->bundle,
-                          .given = f->given,
-                          .examples = r->kept,
-                          .options = f->options,
-                          .told = f->told,
-                          .noise = f->noise};
+    name_own_clips(f->bundle, f->given, r->kept), name_own_clips(f->bundle, f->given, r->held);
+    pelt_fitting blind = {
+        .bundle = f->given, .given = f->given, .examples = r->kept, .options = f->options, .told = f->told};
+    PELT_SCOPED pelt_arena *clean = pelt_arena_new(0);
+    if (!clean) return pelt_no_memory(error);
     begin_part(&blind, ends[1], ends[2]);
-    const pelt_arrangement *arrangement = fit_once(&blind, error);
+    if (f->bundle != f->given) result = pelt_clean_examples(&blind, clean, error); /* these must not help either */
+    const pelt_arrangement *arrangement = result ? NULL : fit_once(&blind, error);
     if (arrangement) r->holdout = measure_given(&blind, ends[2], ends[3], arrangement, r->held, error);
     pelt_arena_free(blind.arena);
     return r->holdout ? PELT_OK : error->code;
@@ -357,7 +357,6 @@ pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit
     pelt_arena *clean = pelt_arena_new(0);
     if (!clean) return pelt_no_memory(error), NULL;
     pelt_bytes *bytes = fit(&f, report != NULL && examples.count, clean, error);
-    name_own_clips(f.bundle, bundle, f.report.kept), name_own_clips(f.bundle, bundle, f.report.held);
     if (f.arena)
         pelt_arena_adopt(f.arena, clean); /* findings */
     else

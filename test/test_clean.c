@@ -217,6 +217,81 @@ static void with_fix_no_example_that_is_bad_in_part_remains(void **state) {
     done(&s);
 }
 
+/* Where nothing is wrong the normals of the examples still count; a vertex that was moved has none. */
+static void examples_keep_their_own_normals_but_where_they_are_mended(void **state) {
+    (void)state;
+    subject s = made(STEP, MORE, 7);
+    size_t size = 3 * VERTICES * (size_t)s.frames;
+    float *normals = PELT_NEW(s.bundle->arena, size, float);
+    for (size_t i = 0; i < size; i++) normals[i] = i % 3 == 1;
+    s.clip->normals = normals;
+    s.positions[3 * (VERTICES * 17 + 77) + 2] += 0.25f;
+    clean_all(&s);
+    const float *kept = s.f.bundle->clips[s.f.bundle->clip_count - 1]->normals;
+    assert_non_null(kept);
+    for (size_t v = 0; v < (size_t)VERTICES * s.frames; v++)
+        assert_true(kept[3 * v + 1] == (v == VERTICES * 17 + 77 ? 0 : 1));
+    done(&s);
+}
+
+/* What a fit would say is said without one, and nothing is changed. */
+static void examples_are_doubted_without_a_fit(void **state) {
+    (void)state;
+    subject s = made(STEP, MORE, 7);
+    pelt_findings found = {0};
+    pelt_examples all = pelt_bundle_examples(s.bundle, (const pelt_clip *const *)&s.clip, 1);
+    assert_int_equal(pelt_doubt_examples(s.bundle, all, NULL, &found, &s.error), PELT_OK);
+    assert_int_equal(found.count, 0);
+    s.positions[3 * (VERTICES * 17 + 77) + 2] += 0.25f;
+    copy_frame(&s, 30, 70, 0, VERTICES);
+    assert_int_equal(pelt_doubt_examples(s.bundle, all, NULL, &found, &s.error), PELT_OK);
+    assert_int_equal(found.count, 2);
+    assert_non_null(strstr(found.list[0].text, ": train:30; fits leave them out"));
+    assert_non_null(strstr(found.list[1].text, ": train:17 (vertex 77); there fits take"));
+    assert_int_equal(all.count, s.frames);
+    assert_int_equal(pelt_doubt_examples(NULL, all, NULL, &found, &s.error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_doubt_examples(s.bundle, all, NULL, NULL, &s.error), PELT_ERROR_ARGUMENT);
+    done(&s);
+}
+
+static int stop_at_once(void *user, const char *task, double fraction) {
+    (void)task, (void)fraction;
+    return ++*(int *)user > 2;
+}
+
+static void the_look_can_be_stopped(void **state) {
+    (void)state;
+    subject s = made(STEP, MORE, 7);
+    pelt_findings found = {0};
+    int asked = 0;
+    pelt_examples all = pelt_bundle_examples(s.bundle, (const pelt_clip *const *)&s.clip, 1);
+    assert_int_equal(pelt_doubt_examples(s.bundle, all, &(pelt_progress){stop_at_once, &asked}, &found, &s.error),
+                     PELT_ERROR_CANCELLED);
+    assert_int_equal(asked, 3);
+    done(&s);
+}
+
+/* A motion of more frames than are looked at together, after poses of which all are needed: nothing is found where
+   nothing is wrong, and the frame that is. */
+static void long_motions_do_not_take_poses_away(void **state) {
+    (void)state;
+    enum { FRAMES = 900 };
+    static double angles[FRAMES * JOINTS];
+    for (int bad = 0; bad < 2; bad++) {
+        subject s = made(STEP, MORE, 13);
+        for (int e = 0; e < FRAMES; e++)
+            for (int j = 1; j < JOINTS; j++) angles[e * JOINTS + j] = 40 * sin(0.02 * e * (1 + 0.3 * j));
+        const pelt_clip *clips[2] = {s.clip, corrected_clip(s.bundle, "move", FRAMES, angles, bulge)};
+        if (bad) copy_frame(&s, 31, 70, 0, VERTICES);
+        clean(&s, pelt_bundle_examples(s.bundle, clips, 2));
+        if (bad)
+            assert_non_null(strstr(only_finding(&s, "bad-examples")->text, "of 1 of "));
+        else
+            assert_untouched(&s, s.frames + FRAMES);
+        done(&s);
+    }
+}
+
 /* -- Noise --------------------------------------------------------------------------------------------------------- */
 
 static double normal(uint64_t *seed) {
@@ -281,6 +356,38 @@ static void errors_are_those_on_the_examples_as_given(void **state) {
     done(&s);
 }
 
+/* Held-out examples do not help to mend those that are fitted: whatever they are, the fit without them is the same. */
+static void held_out_examples_do_not_clean_the_others(void **state) {
+    (void)state;
+    double errors[2];
+    for (int i = 0; i < 2; i++) {
+        subject s = made(STEP, MORE, 14);
+        pelt_fit_report report;
+        for (size_t k = 0; k < 3 * VERTICES * (size_t)s.frames; k++)
+            s.positions[k] += (float)(0.004 * sin(1.7 * (double)k * (double)k));
+        pelt_fit_options options = {.method = PELT_METHOD_SSD, .blend = PELT_BLEND_FIT, .holdout = 0.2};
+        pelt_examples all = pelt_bundle_examples(s.bundle, (const pelt_clip *const *)&s.clip, 1), kept, held;
+        if (i) {
+            assert_int_equal(pelt_split_examples(s.arena, s.bundle, all, 0.2, &kept, &held, &s.error), PELT_OK);
+            options.holdout = -1, all = kept;
+        }
+        pelt_bytes *bytes = pelt_fit(s.bundle, all, &options, &report, &s.error);
+        if (!bytes) fail_msg("%s", s.error.text);
+        pelt_measure *measured = report.holdout;
+        if (i) {
+            pelt_skin skin;
+            assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+            measured = pelt_measure_examples(&skin, s.bundle, held, 1, &s.error);
+            assert_non_null(measured);
+        }
+        errors[i] = measured->rms;
+        if (i) pelt_measure_free(measured);
+        pelt_bytes_free(bytes), pelt_fit_report_free(&report);
+        done(&s);
+    }
+    assert_true(errors[0] == errors[1]);
+}
+
 static void the_report_names_the_clips_of_the_caller(void **state) {
     (void)state;
     subject s = made(STEP, MORE, 11);
@@ -312,6 +419,11 @@ int main(void) {
         cmocka_unit_test(noise_is_measured_and_most_of_it_removed),
         cmocka_unit_test(a_fit_is_that_of_the_good_examples),
         cmocka_unit_test(errors_are_those_on_the_examples_as_given),
+        cmocka_unit_test(examples_keep_their_own_normals_but_where_they_are_mended),
+        cmocka_unit_test(examples_are_doubted_without_a_fit),
+        cmocka_unit_test(the_look_can_be_stopped),
+        cmocka_unit_test(long_motions_do_not_take_poses_away),
+        cmocka_unit_test(held_out_examples_do_not_clean_the_others),
         cmocka_unit_test(the_report_names_the_clips_of_the_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,35 @@ static void joints_are_one_when_one_determines_the_other(void **state) {
     character_free(bundle);
 }
 
+/* 5 takes the twist about x out of 4, which swings: the angle about x of R = Rx Ry Rz, no linear function of its rotation
+   vector; 3 does so by a third. They follow in bends, and add something as inputs, which a linear follower does not. */
+static void a_twist_taken_out_of_a_swing_follows(void **state) {
+    (void)state;
+    static double vectors[FRAMES][TREE][3];
+    uint64_t seed = 11;
+    const double degree = acos(-1) / 180;
+    for (int e = 1; e < FRAMES; e++) {
+        double a[3], m[3][3];
+        for (int c = 0; c < 3; c++) a[c] = 35 * degree * (2 * test_random(&seed) - 1);
+        double x[2] = {cos(a[0]), sin(a[0])}, y[2] = {cos(a[1]), sin(a[1])}, z[2] = {cos(a[2]), sin(a[2])};
+        m[0][0] = y[0] * z[0], m[0][1] = -y[0] * z[1], m[0][2] = y[1];
+        m[1][0] = x[0] * z[1] + x[1] * y[1] * z[0], m[1][1] = x[0] * z[0] - x[1] * y[1] * z[1], m[1][2] = -x[1] * y[0];
+        m[2][0] = x[1] * z[1] - x[0] * y[1] * z[0], m[2][1] = x[1] * z[0] + x[0] * y[1] * z[1], m[2][2] = x[0] * y[0];
+        double turn = acos((m[0][0] + m[1][1] + m[2][2] - 1) / 2), scale = turn / (2 * sin(turn)) / degree;
+        vectors[e][4][0] = scale * (m[2][1] - m[1][2]), vectors[e][4][1] = scale * (m[0][2] - m[2][0]);
+        vectors[e][4][2] = scale * (m[1][0] - m[0][1]);
+        vectors[e][5][0] = -a[0] / degree, vectors[e][3][0] = -a[0] / 3 / degree;
+        vectors[e][8][0] = 30 * (2 * test_random(&seed) - 1), vectors[e][9][0] = 0.5 * vectors[e][8][0];
+    }
+    pelt_bundle *bundle = two_limbs();
+    pelt_poses p = poses_of(bundle, FRAMES, vectors[0][0]);
+    assert_int_equal(p.mover_count, 2);
+    for (int j = 3; j <= 5; j++) assert_int_equal(p.mover_of[j], 0);
+    assert_true(p.movers[0].count == 1 && p.members[p.movers[0].first] == 4);
+    assert_true(!p.bent[4] && p.bent[5] && p.bent[3] && !p.bent[8] && !p.bent[9]);
+    character_free(bundle);
+}
+
 /* Knees that are nearly one function of the other in a walk, and joints that part in a single example. */
 static void joints_that_move_together_by_habit_are_told_apart(void **state) {
     (void)state;
@@ -242,6 +271,7 @@ static void warnings_name_the_joints_and_the_poses_that_would_help(void **state)
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joints_are_one_when_one_determines_the_other),
+        cmocka_unit_test(a_twist_taken_out_of_a_swing_follows),
         cmocka_unit_test(joints_that_move_together_by_habit_are_told_apart),
         cmocka_unit_test(what_drives_a_point_is_found_for_every_kind_of_examples),
         cmocka_unit_test(what_drives_a_point_is_found_in_spite_of_noise),

@@ -90,7 +90,8 @@ enum { HAND_JOINTS = 4, HAND_EXAMPLES = 5, HAND_POINTS = 6, HAND_MOVERS = 3 };
 
 typedef struct by_hand {
     float rotations[4 * HAND_JOINTS * HAND_EXAMPLES], values[HAND_EXAMPLES];
-    uint32_t members[3];
+    uint32_t members[3], mover_of[HAND_JOINTS];
+    bool bent[HAND_JOINTS];
     pelt_mover movers[HAND_MOVERS];
     pelt_model_control control;
     int32_t above[HAND_JOINTS];
@@ -107,6 +108,7 @@ static by_hand *make_by_hand(void) {
     by_hand *h = calloc(1, sizeof *h);
     *h = (by_hand){.values = {0, 0.5f, -2, 1, 0},
                    .members = {1, 2, 3},
+                   .mover_of = {PELT_NO_MOVER, 0, 0, 1},
                    .movers = {{.first = 0, .count = 2, .parent = PELT_NO_MOVER, .swept = true},
                               {.first = 2, .count = 1, .parent = 0},
                               {.first = 0, .count = 0, .parent = PELT_NO_MOVER}},
@@ -130,7 +132,9 @@ static by_hand *make_by_hand(void) {
                             .controls = h->values,
                             .mover_count = HAND_MOVERS,
                             .movers = h->movers,
-                            .members = h->members};
+                            .members = h->members,
+                            .mover_of = h->mover_of,
+                            .bent = h->bent};
     h->supports = (pelt_supports){.mover_count = HAND_MOVERS,
                                   .point_count = HAND_POINTS,
                                   .amplitudes = h->amplitudes,
@@ -139,6 +143,25 @@ static by_hand *make_by_hand(void) {
                                   .carried = h->carried};
     h->skeleton = (pelt_skeleton){.joint_count = HAND_JOINTS, .parents = h->above};
     return h;
+}
+
+/* Joint 3 follows joint 1, in bends: it is an input all the same, and drives what the mover drives. */
+static void inputs_have_joints_that_follow_in_bends(void **state) {
+    (void)state;
+    by_hand *h = make_by_hand();
+    pelt_arena *arena = pelt_arena_new(0);
+    h->poses.mover_count = 1, h->poses.control_count = h->supports.mover_count = 0;
+    h->mover_of[3] = 0;
+    for (int bent = 0; bent < 2; bent++) {
+        h->bent[3] = bent;
+        pelt_kernel_inputs inputs = pelt_kernel_inputs_of(arena, &h->skeleton, &h->poses, &h->supports);
+        assert_int_equal(inputs.count, 1 + bent);
+        assert_int_equal(inputs.joints[0], 1);
+        if (bent) assert_int_equal(inputs.joints[1], 3);
+        for (int i = 0; i < HAND_POINTS * (1 + bent); i++)
+            assert_int_equal(inputs.supports[i], h->amplitudes[i / (1 + bent)] > 0.02f);
+    }
+    pelt_arena_free(arena), free(h);
 }
 
 static double half_sine(double degrees) { return 4 * pow(sin(degrees * acos(-1) / 360), 2); } /* 3 - tr R */
@@ -1075,6 +1098,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_hold_the_formula_of_rotation_matrices),
         cmocka_unit_test(inputs_leave_out_joints_that_repeat_others_and_end_with_controls),
+        cmocka_unit_test(inputs_have_joints_that_follow_in_bends),
         cmocka_unit_test(tables_of_controls_and_widths_by_range_follow_the_formula),
         cmocka_unit_test(units_are_joints_that_drive_points_and_pairs_up_to_two_above),
         cmocka_unit_test(a_fold_is_missed_as_by_a_fit_to_all_others),

@@ -12,28 +12,36 @@
 
 enum { LEAST_EXAMPLES = 24, MOST_EXAMPLES = 512, NAMED = 10 };
 
-/* Every step-th of the examples from the first on: time grows with the square of their number, and long motions do not
-   need all at once. */
+/* As many examples as can be looked at together: time grows with the square of their number. Frames of a motion are
+   dealt in turn, since they resemble their neighbours; other examples are in all batches, as long as there is room. */
 typedef struct batch {
     pelt_fitting *to; /* whose examples get clean, once its bundle is a copy of */
     pelt_bundle *from;
     pelt_arena *arena;
-    uint32_t first, step;
+    uint32_t *members;  /* [example of the batch] among all */
     uint8_t *verdicts;  /* [example of all] */
     uint32_t *vertices; /* [example of all] that are out of place */
     pelt_fitting look;  /* at this batch */
     pelt_example_displacements u;
     pelt_doubts doubts;
     double noise;
+    bool only_look; /* nothing is fitted afterwards */
+    pelt_watch watch;
 } batch;
 
 /* -- The copy ------------------------------------------------------------------------------------------------------ */
 
-static pelt_clip *copy_clip(pelt_arena *arena, const pelt_clip *clip, size_t frame_size) {
-    float *positions = PELT_NEW(arena, frame_size * clip->frame_count, float);
+static float *copy_vectors(pelt_arena *arena, const float *vectors, size_t count) {
+    float *copy = PELT_NEW(arena, 3 * count, float);
+    memcpy(copy, vectors, 3 * count * sizeof *copy);
+    return copy;
+}
+
+static pelt_clip *copy_clip(pelt_arena *arena, const pelt_clip *clip, size_t vertex_count) {
     pelt_clip *copy = PELT_NEW(arena, 1, pelt_clip);
-    memcpy(positions, clip->positions, frame_size * clip->frame_count * sizeof *positions);
-    *copy = *clip, copy->positions = positions, copy->normals = NULL; /* those of the clean surface */
+    *copy = *clip;
+    copy->positions = copy_vectors(arena, clip->positions, vertex_count * clip->frame_count);
+    if (clip->normals) copy->normals = copy_vectors(arena, clip->normals, vertex_count * clip->frame_count);
     return copy;
 }
 
@@ -46,7 +54,7 @@ static void copy_bundle(pelt_fitting *f, pelt_arena *arena) {
         const pelt_clip *clip = clips[i] = f->bundle->clips[i];
         for (size_t e = 0; e < f->examples.count; e++) {
             if (list[e].clip != clip) continue;
-            if (clips[i] == clip) clips[i] = copy_clip(arena, clip, 3 * (size_t)f->bundle->mesh.vertex_count);
+            if (clips[i] == clip) clips[i] = copy_clip(arena, clip, f->bundle->mesh.vertex_count);
             list[e].clip = clips[i];
         }
     }
@@ -55,10 +63,18 @@ static void copy_bundle(pelt_fitting *f, pelt_arena *arena) {
     f->bundle = bundle, f->examples.list = list;
 }
 
+/* Where all points have moved, normals are those of the clean surface. */
+static void forget_normals(batch *b) {
+    for (uint32_t i = 0; i < b->from->clip_count; i++)
+        if (b->to->bundle->clips[i] != b->from->clips[i]) ((pelt_clip *)b->to->bundle->clips[i])->normals = NULL;
+}
+
 static void write_example(void *user, size_t e, pelt_arena *scratch) {
     const batch *b = user;
-    const pelt_example *to = &b->to->examples.list[b->first + e * b->step];
-    float *positions = (float *)to->clip->positions + 3 * (size_t)b->u.vertex_count * to->frame; /* our copy */
+    const pelt_example *to = &b->to->examples.list[b->members[e]];
+    size_t frame = 3 * (size_t)b->u.vertex_count * to->frame;
+    float *positions = (float *)to->clip->positions + frame; /* our copy */
+    float *normals = to->clip->normals ? (float *)to->clip->normals + frame : NULL;
     const pelt_affine *matrices = pelt_matrices_in(&b->look, to, scratch);
     for (uint32_t v = 0; v < b->u.vertex_count; v++) {
         uint32_t p = b->u.point_of[v];
@@ -68,6 +84,7 @@ static void write_example(void *user, size_t e, pelt_arena *scratch) {
         double at[3] = {(double)rest[0] + d[0], (double)rest[1] + d[1], (double)rest[2] + d[2]}, moved[3];
         pelt_affine_point(&blend, at, moved);
         for (int i = 0; i < 3; i++) positions[3 * (size_t)v + (size_t)i] = (float)moved[i];
+        if (normals) memset(normals + 3 * (size_t)v, 0, 3 * sizeof *normals); /* nobody knows it any more */
     }
 }
 
@@ -85,8 +102,9 @@ static pelt_result clean_batch(batch *b, pelt_error *error) {
     if (b->to->bundle == b->from) copy_bundle(b->to, b->arena);
     pelt_parallel(f->arena, f->options.threads, f->examples.count, write_example, b);
     for (size_t e = 0; e < f->examples.count; e++) {
-        b->verdicts[b->first + e * b->step] = b->doubts.examples[e];
-        b->vertices[b->first + e * b->step] = b->doubts.vertices[e];
+        if (b->doubts.examples[e] < b->verdicts[b->members[e]]) continue; /* worse by another batch */
+        b->verdicts[b->members[e]] = b->doubts.examples[e];
+        b->vertices[b->members[e]] = b->doubts.vertices[e];
     }
     b->to->noise = fmax(b->to->noise, b->noise);
     return PELT_OK;
@@ -112,27 +130,28 @@ static size_t name_examples(const batch *b, uint8_t verdict, const char **names)
 static void tell(batch *b) {
     pelt_findings *to = &b->to->report.findings;
     size_t all = b->to->examples.count, count;
-    const char *names, *rest = b->from->cache.fix ? "they were left out"
-                                                  : "there they count as what the others predict; add --fix to leave "
-                                                    "them out";
+    const char *names, *whole = b->only_look ? "fits leave them out" : "they were left out";
+    const char *part = b->only_look ? "there fits take what the others predict, or leave them out with --fix"
+                       : b->from->cache.fix
+                           ? "they were left out"
+                           : "there they count as what the others predict; add --fix to leave them out";
     if ((count = name_examples(b, PELT_BAD_WHOLE, &names)))
-        pelt_find(
-            to, b->arena, PELT_WARNING, "bad-examples",
-            "the shapes of %zu of %zu examples do not fit their poses, by what the others show: %s; they were left "
-            "out: make them again",
-            count, all, names);
+        pelt_find(to, b->arena, PELT_WARNING, "bad-examples",
+                  "the shapes of %zu of %zu examples do not fit their poses, by what the others show: %s; %s: make "
+                  "them again",
+                  count, all, names, whole);
     if ((count = name_examples(b, PELT_BAD_PATCH, &names)))
         pelt_find(to, b->arena, PELT_WARNING, "bad-regions",
                   "parts of %zu of %zu examples do not fit their poses, by what the others show: %s; %s", count, all,
-                  names, rest);
+                  names, part);
     if ((count = name_examples(b, PELT_BAD_POINT, &names)))
         pelt_find(to, b->arena, PELT_WARNING, "bad-vertices",
-                  "single vertices are out of place in %zu of %zu examples: %s; %s", count, all, names, rest);
+                  "single vertices are out of place in %zu of %zu examples: %s; %s", count, all, names, part);
     if (b->to->noise > 0)
         pelt_find(to, b->arena, PELT_WARNING, "noise",
                   "the shapes have noise of about %.2g in every coordinate, %.2g%% of the diagonal: what neighbouring "
-                  "vertices and other examples do not confirm was removed",
-                  b->to->noise, 100 * b->to->noise / b->from->mesh.diagonal);
+                  "vertices and other examples do not confirm %s removed",
+                  b->to->noise, 100 * b->to->noise / b->from->mesh.diagonal, b->only_look ? "is" : "was");
 }
 
 /* -- All of it ----------------------------------------------------------------------------------------------------- */
@@ -146,22 +165,46 @@ static void leave_out(batch *b) {
     all->count = kept;
 }
 
+/* dealt[example]: is in one batch only. Returns how many batches there are. */
+static uint32_t deal(const pelt_bundle *bundle, pelt_examples all, bool *dealt) {
+    size_t others = 0, count = 0;
+    for (size_t begin = 0, end; begin < all.count; begin = end) {
+        for (end = begin + 1; end < all.count && all.list[end].clip == all.list[begin].clip;) end++;
+        bool motion = pelt_is_motion(bundle, all.list + begin, end - begin);
+        for (size_t e = begin; e < end; e++) dealt[e] = motion;
+        *(motion ? &count : &others) += end - begin;
+    }
+    if (all.count <= MOST_EXAMPLES) return 1;
+    if (2 * others > MOST_EXAMPLES) {
+        for (size_t e = 0; e < all.count; e++) dealt[e] = true;
+        others = 0, count = all.count;
+    }
+    return (uint32_t)((count + MOST_EXAMPLES - others - 1) / (MOST_EXAMPLES - others));
+}
+
 static pelt_result clean(void *user, pelt_error *error) {
+    enum { LOOPS = 7 }; /* of a batch, about */
     batch *b = user;
     pelt_examples all = b->to->examples;
-    b->step = (uint32_t)((all.count + MOST_EXAMPLES - 1) / MOST_EXAMPLES);
+    bool *dealt = PELT_NEW(b->arena, all.count, bool);
+    uint32_t count = deal(b->from, all, dealt);
     b->verdicts = PELT_NEW(b->arena, all.count, uint8_t);
     b->vertices = PELT_NEW(b->arena, all.count, uint32_t);
-    for (b->first = 0; b->first < b->step; b->first++) {
+    b->watch.progress = &b->to->options.progress;
+    pelt_arena_watch(b->arena, &b->watch);
+    if (pelt_next_task(b->arena, "examples", 0, b->only_look ? 1 : 0.05, LOOPS * count)) return pelt_stopped(error);
+    for (uint32_t i = 0; i < count; i++) {
         PELT_SCOPED pelt_arena *work = pelt_arena_inside(b->arena);
         b->look = (pelt_fitting){.bundle = b->from, .options = b->to->options, .arena = work};
         b->look.options.blend = PELT_BLEND_FILE, b->look.options.influences = 0;
         pelt_examples *some = &b->look.examples;
-        some->list = PELT_NEW(work, all.count, pelt_example);
-        for (size_t e = b->first; e < all.count; e += b->step) some->list[some->count++] = all.list[e];
+        some->list = PELT_NEW(work, all.count, pelt_example), b->members = PELT_NEW(work, all.count, uint32_t);
+        for (uint32_t e = 0, turn = 0; e < all.count; e++)
+            if (!dealt[e] || turn++ % count == i) b->members[some->count] = e, some->list[some->count++] = all.list[e];
         pelt_result result = clean_batch(b, error);
         if (result) return result;
     }
+    if (b->to->noise > 0) forget_normals(b);
     if (b->to->bundle != b->from) tell(b), leave_out(b);
     return PELT_OK;
 }
@@ -178,8 +221,34 @@ static size_t count_distinct(pelt_examples examples) {
     return count;
 }
 
-pelt_result pelt_clean_examples(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
+static pelt_result look_at(pelt_fitting *f, pelt_arena *arena, bool only_look, pelt_error *error) {
     const pelt_mesh *mesh = &f->bundle->mesh;
     if (count_distinct(f->examples) < LEAST_EXAMPLES || !mesh->influences.first[mesh->vertex_count]) return PELT_OK;
-    return pelt_stage(arena, clean, &(batch){.to = f, .from = f->bundle, .arena = arena}, error);
+    batch b = {.to = f, .from = f->bundle, .arena = arena, .only_look = only_look};
+    pelt_result result = pelt_stage(arena, clean, &b, error);
+    pelt_arena_watch(arena, NULL);
+    return result;
+}
+
+pelt_result pelt_clean_examples(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
+    return look_at(f, arena, false, error);
+}
+
+pelt_result pelt_doubt_examples(pelt_bundle *bundle, pelt_examples examples, const pelt_progress *progress,
+                                pelt_findings *findings, pelt_error *error) {
+    pelt_error unwanted;
+    if (!error) error = &unwanted;
+    if (PELT_MISSING(bundle, error) || PELT_MISSING(findings, error)) return PELT_ERROR_ARGUMENT;
+    pelt_result result = pelt_check_examples(bundle, examples, true, error);
+    if (result) return result;
+    pelt_fitting f = {.bundle = bundle, .given = bundle, .examples = examples};
+    if (progress) f.options.progress = *progress;
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
+    result = arena ? pelt_fit_resolve(&f.options, error) : pelt_no_memory(error);
+    if (!result) result = look_at(&f, arena, true, error);
+    for (size_t i = 0; i < f.report.findings.count && !result; i++) {
+        const pelt_finding *found = &f.report.findings.list[i];
+        pelt_find(findings, bundle->arena, found->severity, found->what, "%s", found->text);
+    }
+    return result;
 }

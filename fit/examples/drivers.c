@@ -2,7 +2,8 @@
 
    The displacements of a patch of neighbouring points are regressed on what the movers do,
 
-       u_e = sum_g B_g x_g(e),    x_g: principal components of R - I over the examples; for a control, of c and c^2
+       u_e = sum_g B_g x_g(e),    x_g: principal components of R - I over the examples, of the joint and of a helper
+                                  that follows it in bends; for a control, of c and c^2
 
    for as few movers g as predict held-out examples. The search begins with the movers whose own sweeps displace the
    patch, and those that carry it by blend weight. Then the mover that explains most of the remainder, relative to its
@@ -22,7 +23,7 @@
 #include <string.h>
 
 enum {
-    NUMBERS = 9,             /* of R - I */
+    NUMBERS = 9,             /* of R - I, and features of a mover at most */
     MOST_FEATURES = 1200,    /* of all movers together */
     LEAST_EXAMPLES = 12,     /* with something moving; fewer tell nothing */
     FOLDS = PELT_POSE_FOLDS, /* sums over all examples are stored after those of the folds */
@@ -71,40 +72,52 @@ static void joint_numbers(const pelt_poses *p, uint32_t joint, uint32_t example,
     x[6] = 2 * (a * c + w * b), x[7] = 2 * (b * c - w * a), x[8] = -2 * (a * a + b * b);
 }
 
-/* The joint of a mover that turns most speaks for the others. */
-static uint32_t speaker(const pelt_poses *p, const pelt_mover *mover) {
-    uint32_t best = p->members[mover->first];
-    double most = -1;
-    for (uint32_t k = 0; k < mover->count; k++) {
-        uint32_t joint = p->members[mover->first + k];
-        double sum = 0;
-        for (size_t e = 0; e < p->count; e++) {
-            double w = p->rotations[4 * (e * p->joint_count + joint) + 3];
-            sum += 1 - w * w;
-        }
-        if (sum > most) most = sum, best = joint;
+static double turning_of(const pelt_poses *p, uint32_t joint) {
+    double sum = 0;
+    for (size_t e = 0; e < p->count; e++) {
+        double w = p->rotations[4 * (e * p->joint_count + joint) + 3];
+        sum += 1 - w * w;
     }
-    return best;
+    return sum;
+}
+
+/* The joints of a mover that speak for the others: the one that turns most, and of the helpers that follow in bends, in
+   which its own numbers are not enough, the one that does. Returns how many. */
+static uint32_t find_speakers(const pelt_poses *p, uint32_t mover, uint32_t speakers[2]) {
+    const pelt_mover *m = &p->movers[mover];
+    double most = -1, most_bent = -1;
+    for (uint32_t k = 0; k < m->count; k++) {
+        uint32_t joint = p->members[m->first + k];
+        double turning = turning_of(p, joint);
+        if (turning > most) most = turning, speakers[0] = joint;
+    }
+    for (uint32_t j = 0; j < p->joint_count; j++) {
+        double turning = p->bent[j] && p->mover_of[j] == mover ? turning_of(p, j) : -1;
+        if (turning > most_bent) most_bent = turning, speakers[1] = j;
+    }
+    return most_bent < 0 ? 1 : 2;
 }
 
 /* Adds up to `most` components of a mover to x [example][stride], returns how many. */
-static uint32_t add_components(pelt_arena *work, const pelt_poses *p, const pelt_mover *mover, uint32_t most,
-                               size_t stride, double *x) {
-    size_t n = p->count;
-    double *raw = PELT_NEW(work, NUMBERS * n, double), gram[NUMBERS * NUMBERS] = {0};
-    double values[NUMBERS], axes[NUMBERS * NUMBERS];
-    uint32_t joint = pelt_is_control(mover) ? 0 : speaker(p, mover), count = 0;
+static uint32_t add_components(pelt_arena *work, const pelt_poses *p, uint32_t mover, uint32_t most, size_t stride,
+                               double *x) {
+    bool control = pelt_is_control(&p->movers[mover]);
+    uint32_t speakers[2], speaker_count = control ? 1 : find_speakers(p, mover, speakers), count = 0;
+    size_t n = p->count, numbers = NUMBERS * (size_t)speaker_count;
+    double *raw = PELT_NEW(work, numbers * n, double), gram[4 * NUMBERS * NUMBERS] = {0};
+    double values[2 * NUMBERS], axes[4 * NUMBERS * NUMBERS];
     for (uint32_t e = 0; e < n; e++)
-        if (pelt_is_control(mover))
-            control_numbers(p, mover->first, e, raw + NUMBERS * (size_t)e);
+        if (control)
+            control_numbers(p, p->movers[mover].first, e, raw + numbers * e);
         else
-            joint_numbers(p, joint, e, raw + NUMBERS * (size_t)e);
-    pelt_syrk(true, NUMBERS, n, 1, raw, 0, gram);
-    if (!pelt_eigen_leading(NUMBERS, gram, NUMBERS, values, axes)) return 0;
+            for (uint32_t i = 0; i < speaker_count; i++)
+                joint_numbers(p, speakers[i], e, raw + numbers * e + NUMBERS * (size_t)i);
+    pelt_syrk(true, numbers, n, 1, raw, 0, gram);
+    if (!pelt_eigen_leading(numbers, gram, numbers, values, axes)) return 0;
     while (count < most && count < NUMBERS && values[count] > SLIGHT * values[0] && values[count] > 0) count++;
     for (size_t e = 0; e < n; e++)
         for (size_t k = 0; k < count; k++)
-            for (size_t i = 0; i < NUMBERS; i++) x[e * stride + k] += axes[k * NUMBERS + i] * raw[e * NUMBERS + i];
+            for (size_t i = 0; i < numbers; i++) x[e * stride + k] += axes[k * numbers + i] * raw[e * numbers + i];
     return count;
 }
 
@@ -115,7 +128,7 @@ static void find_features(pelt_arena *work, search *s) {
     double *all = PELT_NEW(work, p->count * stride, double);
     s->first = PELT_NEW(work, (size_t)p->mover_count + 1, uint32_t);
     for (uint32_t g = 0; g < p->mover_count; g++)
-        s->first[g + 1] = s->first[g] + add_components(work, p, &p->movers[g], each, stride, all + s->first[g]);
+        s->first[g + 1] = s->first[g] + add_components(work, p, g, each, stride, all + s->first[g]);
     s->size = s->first[p->mover_count];
     s->x = PELT_NEW(work, p->count * s->size, double);
     for (size_t e = 0; e < p->count; e++) memcpy(s->x + e * s->size, all + e * stride, s->size * sizeof *all);
@@ -302,7 +315,7 @@ static bool add_best(pelt_arena *scratch, patch *p, double *gains, double *left)
         uint32_t best = 0;
         for (uint32_t g = 1; g < p->s->poses->mover_count; g++)
             if (gains[g] / p->prices[g] > gains[best] / p->prices[best]) best = g;
-        if (!(gains[best] > p->prices[best] * *left)) return false; /* even with nothing left out */
+        if (!(gains[best] > 0)) return false;
         gains[best] = 0;
         add_driver(p, best);
         double error = validate(scratch, p);

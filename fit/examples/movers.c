@@ -2,35 +2,47 @@
    of k determines that of j over all examples. Joints that move at the same time but not as functions of each other
    stay apart, whatever the examples are: sweeps of one joint, poses of the whole body, or anything between.
 
-   With r the rotation vectors of a joint over the examples, k leads j if the best linear map A leaves little of
-   r_j = A r_k: over all examples together, and in every single one, since one example in which they part tells them
-   apart. Joints that lead each other are one mover (a spine). A joint that is led without leading back follows (a twist
-   helper follows its limb). Every control is a mover. */
+   With r the rotation vectors of a joint over the examples, k leads j if the best map of r_k leaves little of r_j: over
+   all examples together, and in every single one, since one example in which they part tells them apart. The map is
+   linear; for a joint that turns about one axis, and is close to k, also quadratic: a helper that takes the twist out of
+   a limb that swings is no linear function of it. Other joints get no such map: in a motion, in which all is a function
+   of time, it finds one of nearly any joint. Joints that lead each other are one mover (a spine). A joint that is led without
+   leading back follows (a twist helper follows its limb). Every control is a mover. */
 
 #include "fit/examples/movers.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
 
-static const double LEFT = 0.01; /* of the squared rotations: less is the bend of a function that is not quite linear */
+static const double LEFT = 0.01;      /* of the squared rotations: less is the bend of a function of higher degree */
 static const double LEFT_AFAR = 1e-4; /* between joints that are far apart: knees resemble each other in a walk */
 enum { NEAR = 4 };                    /* steps along the skeleton */
 static const double PARTED = 0.2;     /* of the largest rotation: more in any one example tells two joints apart */
-static const double FLAT = 1e-6;      /* of the largest variance: a hinge has no others */
+static const double ALONE = 0.1;      /* an example of which the others say less is taken to be met anyway */
+static const double FLAT = 1e-6;      /* of the largest square: a hinge turns about no other axis */
 static const uint32_t NONE = UINT32_MAX;
+
+enum { LINEAR = 3, QUADRATIC = 9 }; /* terms of a map */
+enum { NOT_LED, LED, BENT };        /* by a linear map, by a quadratic one */
 
 typedef struct leading {
     pelt_poses *poses;
     const pelt_skeleton *skeleton;
     const bool *moved; /* [pose][joint] */
     double *turns;     /* [joint][3][pose] rotation vectors */
-    double *moments;   /* [3 joint][3 joint] sums of products over all poses; lower half */
-    double *axes;      /* [joint][3][3] columns: principal axes of a joint's rotation vectors */
-    double *variances; /* [joint][3] ascending; 0 where flat */
+    double *squares;   /* [joint] sums of their squares */
     double *farthest;  /* [joint] the largest angle */
     uint32_t *counts;  /* [joint] examples that move it */
-    bool *leads;       /* [j][k] k leads j */
+    bool *hinge;       /* [joint] turns about one axis */
+    uint8_t *leads;    /* [j][k] k leads j: NOT_LED, LED or BENT */
 } leading;
+
+/* An orthonormal basis of the functions of one joint, and the coordinates of all rotations in it. */
+typedef struct basis {
+    uint32_t count;
+    double *functions; /* [count][pose] */
+    double *along;     /* [count][3 joint] */
+} basis;
 
 uint32_t pelt_joint_hops(const pelt_skeleton *skeleton, uint32_t a, uint32_t b) {
     uint32_t up = 0;
@@ -53,49 +65,32 @@ static void find_turns(leading *l) {
             double sine = sqrt((double)q[0] * q[0] + (double)q[1] * q[1] + (double)q[2] * q[2]);
             double angle = 2 * atan2(sine, q[3]), scale = sine > 0 ? angle / sine : 2;
             for (size_t i = 0; i < 3; i++) l->turns[(3 * j + i) * n + e] = p->moves[j] ? scale * q[i] : 0;
+            if (p->moves[j]) l->squares[j] += angle * angle;
             l->farthest[j] = fmax(l->farthest[j], angle);
         }
-    pelt_syrk(false, 3 * (size_t)p->joint_count, n, 1, l->turns, 0, l->moments);
 }
 
-/* The 3 x 3 block of the moments of two joints. */
-static void block_of(const leading *l, size_t k, size_t j, double out[3][3]) {
-    size_t size = 3 * (size_t)l->poses->joint_count;
-    for (size_t a = 0; a < 3; a++)
-        for (size_t b = 0; b < 3; b++) {
-            size_t row = 3 * k + a, column = 3 * j + b;
-            out[a][b] = row >= column ? l->moments[row * size + column] : l->moments[column * size + row];
-        }
-}
-
-static void find_axes(leading *l) {
-    for (size_t j = 0; j < l->poses->joint_count; j++) {
-        double block[3][3], *values = l->variances + 3 * j;
-        block_of(l, j, j, block);
-        memcpy(l->axes + 9 * j, block, sizeof block);
-        bool found = pelt_eigen(3, l->axes + 9 * j, values);
-        for (int i = 0; i < 3; i++)
-            if (!found || !(values[i] > FLAT * values[2])) values[i] = 0;
+/* The functions of joint k up to a degree: its rotation vector over the largest angle, and their products. */
+static basis functions_of(pelt_arena *work, const leading *l, size_t k, size_t terms) {
+    size_t n = l->poses->count, joints = l->poses->joint_count;
+    double *raw = PELT_NEW(work, terms * n, double), gram[QUADRATIC * QUADRATIC] = {0};
+    double values[QUADRATIC], axes[QUADRATIC * QUADRATIC];
+    const double *turns = l->turns + 3 * k * n;
+    basis out = {.functions = PELT_NEW(work, terms * n, double), .along = PELT_NEW(work, terms * 3 * joints, double)};
+    for (size_t e = 0; e < n; e++) {
+        double x[3];
+        for (size_t i = 0; i < 3; i++) raw[i * n + e] = x[i] = turns[i * n + e] / l->farthest[k];
+        for (size_t i = 0, at = LINEAR; i < 3 && terms == QUADRATIC; i++)
+            for (size_t m = i; m < 3; m++) raw[at++ * n + e] = x[i] * x[m];
     }
-}
-
-/* A, as [3][3] with r_j = A r_k; returns how many directions of r_k it uses. */
-static uint32_t map_of(const leading *l, size_t k, size_t j, double map[3][3]) {
-    const double *axes = l->axes + 9 * k, *values = l->variances + 3 * k;
-    double block[3][3];
-    uint32_t used = 0;
-    block_of(l, k, j, block);
-    memset(map, 0, 9 * sizeof **map);
-    for (int r = 0; r < 3; r++) {
-        if (!(values[r] > 0)) continue;
-        used++;
-        for (int b = 0; b < 3; b++) {
-            double along = 0;
-            for (int a = 0; a < 3; a++) along += axes[3 * a + r] * block[a][b];
-            for (int a = 0; a < 3; a++) map[b][a] += along / values[r] * axes[3 * a + r];
-        }
-    }
-    return used;
+    pelt_syrk(false, terms, n, 1, raw, 0, gram);
+    if (!pelt_eigen_leading(terms, gram, terms, values, axes)) return out;
+    while (out.count < terms && values[out.count] > FLAT * values[0]) out.count++;
+    for (size_t i = 0; i < out.count; i++)
+        for (size_t m = 0; m < terms; m++) axes[i * terms + m] /= sqrt(values[i]);
+    pelt_gemm(false, false, out.count, n, terms, 1, axes, raw, 0, out.functions);
+    pelt_gemm(false, true, out.count, 3 * joints, n, 1, out.functions, l->turns, 0, out.along);
+    return out;
 }
 
 /* For a joint that few examples move: true if k moves in all of those that leave most joints still. */
@@ -111,51 +106,70 @@ static bool moves_along(const leading *l, size_t k, size_t j) {
         if (!moved[k]) return false;
         any = true;
     }
-    return any && pelt_joint_hops(l->skeleton, (uint32_t)k, (uint32_t)j) <= NEAR;
+    return any;
 }
 
-/* A function of `used` numbers passes through that many examples whatever they are, so those are not counted. */
-static bool leads(const leading *l, uint32_t k, uint32_t j) {
-    const pelt_poses *p = l->poses;
-    double map[3][3], left = 0, all = 0, most = 0;
-    size_t n = p->count;
-    uint32_t used = map_of(l, k, j, map);
-    if (!used || l->counts[j] <= 2 * used) return used && moves_along(l, k, j);
+/* What the best map in this basis leaves of j's squared rotations. */
+static double left_by(const leading *l, const basis *f, uint32_t j) {
+    size_t size = 3 * (size_t)l->poses->joint_count;
+    double left = l->squares[j];
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t b = 0; b < 3; b++) left -= pow(f->along[i * size + 3 * j + b], 2);
+    return left;
+}
+
+/* The farthest that the best map of all other examples is off in any one: its own error is smaller, by the share of the
+   example that the others say nothing of. */
+static double farthest_off(const leading *l, const basis *f, uint32_t j) {
+    size_t n = l->poses->count, size = 3 * (size_t)l->poses->joint_count;
+    double most = 0;
     for (size_t e = 0; e < n; e++) {
-        double square = 0;
+        double square = 0, others = 1;
+        for (size_t i = 0; i < f->count; i++) others -= pow(f->functions[i * n + e], 2);
         for (size_t b = 0; b < 3; b++) {
-            double x = l->turns[(3 * j + b) * n + e], y = x;
-            for (size_t a = 0; a < 3; a++) y -= map[b][a] * l->turns[(3 * k + a) * n + e];
-            square += y * y, all += x * x;
+            double x = l->turns[(3 * j + b) * n + e];
+            for (size_t i = 0; i < f->count; i++) x -= f->along[i * size + 3 * j + b] * f->functions[i * n + e];
+            square += x * x;
         }
-        left += square, most = fmax(most, square);
+        most = fmax(most, square / pow(fmax(others, ALONE), 2));
     }
-    left *= (double)l->counts[j] / (l->counts[j] - used);
-    bool near = pelt_joint_hops(l->skeleton, k, j) <= NEAR;
-    return left < (near ? LEFT : LEFT_AFAR) * all && sqrt(most) < PARTED * l->farthest[j];
+    return sqrt(most);
 }
 
-/* What the moments alone say: whether enough is explained for a look at every example. */
-static bool may_lead(const leading *l, size_t k, size_t j) {
-    double block[3][3], own[3][3], explained = 0;
-    const double *axes = l->axes + 9 * k, *values = l->variances + 3 * k;
-    if (k == j || !l->poses->moves[k] || !l->poses->moves[j]) return false;
-    block_of(l, k, j, block), block_of(l, j, j, own);
-    for (int r = 0; r < 3; r++)
-        for (int b = 0; b < 3 && values[r] > 0; b++) {
-            double along = 0;
-            for (int a = 0; a < 3; a++) along += axes[3 * a + r] * block[a][b];
-            explained += along * along / values[r];
-        }
-    return explained > (1 - LEFT) * (own[0][0] + own[1][1] + own[2][2]);
+/* A map passes through as many examples as it has terms whatever they are, so those are not counted. */
+static bool meets(const leading *l, const basis *f, uint32_t j, double left) {
+    double counted = (double)(l->counts[j] - f->count) / l->counts[j];
+    return left_by(l, f, j) < left * l->squares[j] * counted && farthest_off(l, f, j) < PARTED * l->farthest[j];
 }
 
-static void find_leads(leading *l) {
-    uint32_t n = l->poses->joint_count;
+static uint8_t lead_of(const leading *l, uint32_t k, uint32_t j, const basis *linear, const basis *quadratic) {
+    bool near = pelt_joint_hops(l->skeleton, k, j) <= NEAR, bends = near && l->hinge[j];
+    if (l->counts[j] <= 2 * linear->count)
+        return near && left_by(l, linear, j) < LEFT * l->squares[j] && moves_along(l, k, j) ? LED : NOT_LED;
+    if (meets(l, linear, j, near ? LEFT : LEFT_AFAR)) return LED;
+    return bends && l->counts[j] > 2 * quadratic->count && meets(l, quadratic, j, LEFT) ? BENT : NOT_LED;
+}
+
+static void find_hinges(leading *l, pelt_arena *work) {
+    for (uint32_t j = 0; j < l->poses->joint_count; j++) {
+        PELT_SCOPED pelt_arena *inside = pelt_arena_inside(work);
+        l->hinge[j] = l->poses->moves[j] && functions_of(inside, l, j, LINEAR).count == 1;
+    }
+}
+
+static void find_leads(leading *l, pelt_arena *work) {
+    const pelt_poses *p = l->poses;
+    uint32_t n = p->joint_count;
     find_turns(l);
-    find_axes(l);
-    for (uint32_t j = 0; j < n; j++)
-        for (uint32_t k = 0; k < n; k++) l->leads[(size_t)j * n + k] = may_lead(l, k, j) && leads(l, k, j);
+    find_hinges(l, work);
+    for (uint32_t k = 0; k < n; k++) {
+        if (!p->moves[k]) continue;
+        pelt_arena *inside = pelt_arena_inside(work);
+        basis linear = functions_of(inside, l, k, LINEAR), quadratic = functions_of(inside, l, k, QUADRATIC);
+        for (uint32_t j = 0; j < n; j++)
+            if (j != k && p->moves[j]) l->leads[(size_t)j * n + k] = lead_of(l, k, j, &linear, &quadratic);
+        pelt_arena_free(inside);
+    }
 }
 
 /* -- Movers ------------------------------------------------------------------------------------------------------ */
@@ -182,7 +196,7 @@ static void find_groups(const leading *l, uint32_t *group) {
 static uint32_t leader_of(const leading *l, const uint32_t *group, uint32_t own) {
     uint32_t n = l->poses->joint_count;
     for (uint32_t j = own; j < n; j++) {
-        const bool *leads = l->leads + (size_t)j * n;
+        const uint8_t *leads = l->leads + (size_t)j * n;
         if (group[j] != own) continue;
         for (int32_t k = l->skeleton->parents[j]; k >= 0; k = l->skeleton->parents[k])
             if (leads[k] && group[k] != own) return group[k];
@@ -219,6 +233,21 @@ static void make_movers(leading *l, pelt_arena *work) {
         uint32_t k = group[j];
         while (leader[k] != NONE) k = leader[k];
         if (p->moves[j]) p->mover_of[j] = p->mover_of[k];
+    }
+}
+
+/* Followers that no joint of their mover leads linearly. */
+static void find_bent(const leading *l) {
+    pelt_poses *p = l->poses;
+    size_t n = p->joint_count;
+    for (size_t j = 0; j < n; j++) {
+        if (!p->moves[j]) continue;
+        const pelt_mover *mover = &p->movers[p->mover_of[j]];
+        p->bent[j] = true;
+        for (uint32_t i = 0; i < mover->count; i++) {
+            uint32_t k = p->members[mover->first + i];
+            if (k == j || l->leads[j * n + k] == LED) p->bent[j] = false;
+        }
     }
 }
 
@@ -265,16 +294,16 @@ void pelt_find_movers(pelt_arena *work, const pelt_skeleton *skeleton, const boo
                  .skeleton = skeleton,
                  .moved = moved,
                  .turns = PELT_NEW(work, 3 * n * poses->count, double),
-                 .moments = PELT_NEW(work, 9 * n * n, double),
-                 .axes = PELT_NEW(work, 9 * n, double),
-                 .variances = PELT_NEW(work, 3 * n, double),
+                 .squares = PELT_NEW(work, n, double),
                  .farthest = PELT_NEW(work, n, double),
                  .counts = PELT_NEW(work, n, uint32_t),
-                 .leads = PELT_NEW(work, n * n, bool)};
+                 .hinge = PELT_NEW(work, n, bool),
+                 .leads = PELT_NEW(work, n * n, uint8_t)};
     for (size_t e = 0; e < poses->count; e++)
         for (size_t j = 0; j < n; j++) l.counts[j] += moved[e * n + j];
-    find_leads(&l);
+    find_leads(&l, work);
     make_movers(&l, work);
+    find_bent(&l);
     find_parents(skeleton, poses);
     add_controls(poses);
     find_sweeps(moved, control_moved, poses);

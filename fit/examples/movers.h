@@ -5,7 +5,7 @@
 
 #include "fit/examples/poses.h"
 
-/* Fills in movers, members, mover_of, sweep_of from rotations and controls. moved[pose][joint]; control_moved
+/* Fills in movers, members, mover_of, bent, sweep_of from rotations and controls. moved[pose][joint]; control_moved
    [pose][control]. */
 void pelt_find_movers(pelt_arena *work, const pelt_skeleton *skeleton, const bool *moved, const bool *control_moved,
                       pelt_poses *poses);

@@ -197,6 +197,7 @@ void pelt_poses_of(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples e
                           .hinges = PELT_NEW(arena, n, pelt_hinge),
                           .members = PELT_NEW(arena, n, uint32_t),
                           .mover_of = PELT_NEW(arena, n, uint32_t),
+                          .bent = PELT_NEW(arena, n, bool),
                           .sweep_of = PELT_NEW(arena, count, uint32_t),
                           .motion = PELT_NEW(arena, count, uint32_t)};
     poses->control_list = pelt_varying_controls(arena, bundle, examples, options, &poses->control_count);

@@ -42,6 +42,7 @@ typedef struct pelt_poses {
     pelt_mover *movers; /* of joints, then one per control */
     uint32_t *members;  /* [member_count] joints, mover by mover */
     uint32_t *mover_of; /* [joint] its mover, including followers; PELT_NO_MOVER for joints that do not rotate */
+    bool *bent; /* [joint] follows its mover, but not as a linear function: a twist that is taken out of a swing */
     uint32_t *sweep_of; /* [pose] the only mover that moves, or PELT_NO_MOVER */
     uint32_t *motion;   /* [pose] the motion that it is a frame of, from 1 on; 0: none */
 } pelt_poses;

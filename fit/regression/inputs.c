@@ -17,6 +17,8 @@ static const double REPEATS = 1e-4; /* one minus the squared cosine between the 
 static const double MOVED = 1e-4;   /* radians, or of a control's range */
 static const double LEAST_RANGE = 1e-3; /* of the median one, for widths in proportion to ranges */
 
+static const uint32_t NONE = UINT32_MAX;
+
 static double dot4(const float *a, const float *b) {
     return (double)a[0] * b[0] + (double)a[1] * b[1] + (double)a[2] * b[2] + (double)a[3] * b[3];
 }
@@ -51,6 +53,8 @@ static void find_repetitions(const pelt_poses *poses, uint32_t *stands_for) {
             uint32_t joint = poses->members[poses->movers[d].first + k];
             stands_for[joint] = joint;
         }
+    for (uint32_t j = 0; j < poses->joint_count; j++)
+        if (poses->bent[j]) stands_for[j] = j;
     for (uint32_t a = 0; a < poses->joint_count; a++)
         for (uint32_t b = 0; b < poses->joint_count; b++) {
             if (a == b || stands_for[a] != a || stands_for[b] != b || !repeats(poses, a, b)) continue;
@@ -76,13 +80,12 @@ static bool drives(const pelt_poses *poses, const pelt_supports *s, uint32_t mov
 
 static void fill_supports(const pelt_poses *poses, const pelt_supports *s, const uint32_t *stands_for,
                           const int32_t *index_of, pelt_kernel_inputs *out) {
-    for (uint32_t d = 0; d < poses->mover_count; d++)
-        for (uint32_t k = 0; k < poses->movers[d].count; k++) {
-            uint32_t joint = poses->members[poses->movers[d].first + k];
-            size_t g = (size_t)index_of[stands_for[joint]];
-            for (uint32_t i = 0; i < s->point_count; i++)
-                if (drives(poses, s, d, i)) out->supports[(size_t)i * out->count + g] = 1;
-        }
+    for (uint32_t joint = 0; joint < poses->joint_count; joint++) {
+        if (stands_for[joint] == NONE) continue;
+        size_t g = (size_t)index_of[stands_for[joint]];
+        for (uint32_t i = 0; i < s->point_count; i++)
+            if (drives(poses, s, poses->mover_of[joint], i)) out->supports[(size_t)i * out->count + g] = 1;
+    }
     for (uint32_t c = 0; c < poses->control_count; c++) {
         uint32_t d = poses->mover_count - poses->control_count + c;
         size_t g = out->count - poses->control_count + c;
@@ -120,7 +123,7 @@ pelt_kernel_inputs pelt_kernel_inputs_of(pelt_arena *arena, const pelt_skeleton 
     pelt_kernel_inputs out = {.joints = PELT_NEW(arena, most, uint32_t),
                               .parents = PELT_NEW(arena, most, int32_t),
                               .ranges = PELT_NEW(arena, most, double)};
-    for (uint32_t j = 0; j < n; j++) stands_for[j] = UINT32_MAX;
+    for (uint32_t j = 0; j < n; j++) stands_for[j] = NONE;
     find_repetitions(poses, stands_for);
     for (uint32_t j = 0; j < n; j++) {
         index_of[j] = -1;
