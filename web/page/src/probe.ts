@@ -8,13 +8,14 @@ import { short } from './heat';
 import { joinedTo, pointAlong, vertexAlong } from './vertices';
 
 const MOST_JOINTS = 4;
+const LEAST = 0.005; // weights below round to nothing
 const RESTING = 60; // milliseconds between looks: a large mesh takes some of them
 
 // The strongest joints of a vertex, by name; driven joints by their own.
 export function strongest(session: Pick<Session, 'skin'>, vertex: number): { name: string; driver: string | null; weight: number }[] {
   const skin = session.skin();
   if (!skin || vertex < 0 || vertex >= skin.vertexCount) return [];
-  return skin.weightsAt(vertex).slice(0, MOST_JOINTS).map(({ joint, weight }) => {
+  return skin.weightsAt(vertex).filter(({ weight }) => Math.abs(weight) >= LEAST).slice(0, MOST_JOINTS).map(({ joint, weight }) => {
     const driven = joint >= skin.jointCount;
     const name = skin.joints[joinedTo(skin, joint)]?.name ?? '';
     return { name: driven ? skin.driven[joint - skin.jointCount]!.name : name, driver: driven ? name : null, weight };

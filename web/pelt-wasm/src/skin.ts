@@ -178,7 +178,7 @@ export class Skin {
       const weight = weights[BLOCK * e + (slot % BLOCK)]!;
       if (weight !== 0) out.push({ joint: joints[e]!, weight });
     }
-    return out.sort((a, b) => b.weight - a.weight);
+    return out.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
   }
 
   /** The mesh at rest in the file's order, without the corrective. */
