@@ -24,7 +24,7 @@ export function strongest(session: Pick<Session, 'skin'>, vertex: number): { nam
 
 export function probe(session: Session) {
   const { store, stage } = session;
-  const tip = el('div', { className: 'tip probe-tip', hidden: true });
+  const tip = el('div', { className: 'probe-tip', hidden: true });
   stage.element.append(tip);
   const ray = { origin: new Vector3(), direction: new Vector3() };
   let waiting = 0;

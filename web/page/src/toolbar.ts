@@ -12,7 +12,7 @@ export const LAYOUTS: { value: Layout; label: string; title: string }[] = [
   { value: 'overlay', label: 'Overlay', title: 'Truth in blue under the model in orange: colour remains where they differ' },
   { value: 'wipe', label: 'Wipe', title: 'Truth to the left of a movable line' },
   { value: 'model', label: 'Model', title: 'The model alone' },
-  { value: 'skins', label: 'Two skins', title: 'Two skins side by side, with the truth where there is one' },
+  { value: 'skins', label: 'A | B', title: 'Two skins side by side, with the truth where there is one' },
 ];
 
 // What can be shown of this character at all; and what of it now, because another clip or pose may have a truth.
@@ -33,7 +33,6 @@ export function toolbar(session: Session) {
   const layout = segments('Arrangement', LAYOUTS, shown, (value) => store.set({ layout: value }));
   const second = el('select', { aria: { label: 'The second skin' }, on: { change: () => store.set({ other: Number(second.value) }) } });
   const pairing = el('label', { className: 'mixing' }, el('span', {}, 'B'), second);
-  const probing = toggle('Probe', () => store.get().probe, (probe) => store.set({ probe }), 'Tells of the vertex under the pointer (P); press to mark it');
   const shading = segments('Shading', SHADINGS, () => store.get().shading, (value) => store.set({ shading: value }));
   const wires = toggle('Wires', () => store.get().wireframe, (wireframe) => store.set({ wireframe }), 'Edges of the triangles (X)');
   const heat = toggle('Heat', () => store.get().difference, (difference) => store.set({ difference }), 'Distance from the truth on the model (H)');
@@ -43,7 +42,7 @@ export function toolbar(session: Session) {
   });
   const mixing = el('label', { className: 'mixing' }, el('span', { className: 'truth-ink' }, 'truth'), blend, el('span', { className: 'model-ink' }, 'model'));
   const update = () => {
-    for (const part of [layout, shading, wires, heat, probing]) part.update();
+    for (const part of [layout, shading, wires, heat]) part.update();
     const skins = session.character()?.skins ?? [];
     second.replaceChildren(...skins.flatMap(({ name }, i) => (i === store.get().skin ? [] : [el('option', { value: String(i) }, name)])));
     second.value = String(skins.indexOf(session.otherNow()!));
@@ -60,13 +59,13 @@ export function toolbar(session: Session) {
     }
     layout.group.hidden = layout.buttons.filter(({ hidden }) => !hidden).length < 2;
   };
-  store.watch(['layout', 'shading', 'wireframe', 'difference', 'blend', 'subject', 'skin', 'other', 'probe'], update);
+  store.watch(['layout', 'shading', 'wireframe', 'difference', 'blend', 'subject', 'skin', 'other'], update);
   session.stage.element.addEventListener('arranged', update);
   session.on('subject', update);
   session.on('shown', update);
   update();
   return el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
-    layout.group, mixing, pairing, shading.group, wires.row, heat.row, probing.row, el('div', { className: 'gap' }),
+    layout.group, mixing, pairing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
     el('button', { type: 'button', className: 'plain', title: 'The whole character (F)', aria: { label: 'Show the whole character' },
       on: { click: () => { session.stage.reframe(); } } }, icon('frame')));
 }

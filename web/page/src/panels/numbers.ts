@@ -2,7 +2,7 @@
 
 import type { App, Panel } from '../app';
 import type { Session } from '../session';
-import { el, section } from '../dom';
+import { el, section, toggle } from '../dom';
 import { quantile, short } from '../heat';
 import { strongest } from '../probe';
 import { list, skinCard, type Pair } from './about_skin';
@@ -38,6 +38,7 @@ function vertexSection(app: Session) {
   const field = el('input', { type: 'number', min: '0', step: '1', className: 'vertex-field', placeholder: 'number', aria: { label: 'Vertex number' } });
   const look = el('button', { type: 'button', className: 'tiny', on: { click: () => { if (app.store.get().vertex >= 0) app.lookAtVertex(app.store.get().vertex); } } }, 'look at it');
   const clear = el('button', { type: 'button', className: 'tiny', title: 'Removes the mark (Escape)', on: { click: () => app.store.set({ vertex: -1 }) } }, 'clear');
+  const probing = toggle('Probe', () => app.store.get().probe, (probe) => app.store.set({ probe }), 'Tells of the vertex under the pointer (P)');
   field.addEventListener('change', () => {
     const count = app.stage.mesh?.vertices ?? 0;
     const vertex = field.value === '' ? -1 : Number(field.value);
@@ -60,7 +61,8 @@ function vertexSection(app: Session) {
     told.replaceChildren(there ? list(pairs) : el('p', { className: 'hint' }, `Point at the surface, press to mark a vertex, or type its number.${app.hasTruth() ? ' E marks the worst one.' : ''}`));
   }
   app.store.watch(['vertex'], draw);
-  return { element: section('Vertex', el('div', { className: 'vertex-row' }, field, look, clear), told), draw };
+  app.store.watch(['probe'], probing.update);
+  return { element: section('Vertex', el('div', { className: 'vertex-row' }, field, look, clear, el('div', { className: 'gap' }), probing.row), told), draw };
 }
 
 export const numbers: Panel = {

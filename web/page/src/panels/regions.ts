@@ -34,7 +34,7 @@ class Regions {
       max: head('max', 'largest', 'Largest distance in this frame'),
       clip: head('clip', 'clip', 'Root mean square distance over all frames of the clip'),
     };
-    this.table = el('table', { className: 'skins regions', aria: { label: 'Errors by region' } }, el('thead', {}, el('tr', {}, ...Object.values(this.heads))), this.body);
+    this.table = el('table', { className: 'regions', aria: { label: 'Errors by region' } }, el('thead', {}, el('tr', {}, ...Object.values(this.heads))), this.body);
     element.append(this.note, this.table);
     app.on('skin', () => void this.begin());
     app.on('truth', () => void this.readClip());
