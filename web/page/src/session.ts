@@ -139,7 +139,7 @@ export class Session implements App {
     if (subject.kind === 'character') this.pose.start(subject.character);
     this.loading(`Reading ${subject.name}`);
     const mesh = await this.data.mesh(description.mesh);
-    if (turn > this.wanted || this.subject() !== subject) return;
+    if (turn > this.wanted || this.subject()?.name !== subject.name) return; // by name: the list may have been read again
     this.stage.setMesh(mesh, null);
     this.stage.setLook(this.store.get());
     this.stage.setScale(this.scale());
@@ -173,7 +173,7 @@ export class Session implements App {
     this.loading(`Reading ${skin.name}`);
     const bytes = await this.data.bytes(skin.file).finally(() => this.loading(null));
     const pelt = await this.pelt;
-    if (turn !== this.opening || this.skinNow() !== skin || !this.stage.mesh) return;
+    if (turn !== this.opening || this.skinNow()?.file !== skin.file || !this.stage.mesh) return;
     this.openFile = '';
     this.stage.paint(null);
     try {
@@ -238,11 +238,16 @@ export class Session implements App {
     this.ahead(frame);
   }
 
-  // Marks the vertex farthest from its truth, and points the camera at it.
+  // The vertex farthest from its truth in the picture; -1: unknown.
+  worstVertex(): number {
+    const { errors, truth } = this.stage;
+    return errors && truth ? errors.reduce((worst, error, v) => (error > errors[worst]! ? v : worst), 0) : -1;
+  }
+
+  // Marks it, and points the camera at it.
   lookAtWorst() {
-    const { errors, positions, truth } = this.stage;
-    if (!errors || !positions || !truth) return;
-    this.lookAtVertex(errors.reduce((worst, error, v) => (error > errors[worst]! ? v : worst), 0));
+    const vertex = this.worstVertex();
+    if (vertex >= 0) this.lookAtVertex(vertex);
   }
 
   lookAtVertex(vertex: number) {

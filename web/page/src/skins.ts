@@ -173,7 +173,7 @@ export function skinTable(session: Session) {
   session.on('shown', () => {
     const skins = session.character()?.skins ?? [];
     if (kind !== 'clip' && !skins.some(({ facts }) => facts?.[kind as 'train' | 'holdout'])) choose(firstKind(skins));
-    else update();
+    else choose(kind); // measures what is new
   });
   session.on('subject', () => choose(firstKind(session.character()?.skins ?? [])));
   session.on('figures', update);

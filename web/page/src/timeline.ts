@@ -65,12 +65,20 @@ export function timeline(session: Session) {
     return curve.reduce((best, value, i) => (value > curve[best]! ? i : best), 0);
   }
 
-  // Marks its worst vertex too, where that is known.
+  // Marks its worst vertex too: known beforehand for skins, seen when the frame is there for faces.
   function goToWorst() {
     const curve = current();
     if (!curve) return;
     const frame = worstFrame();
-    store.set({ frame, playing: false, vertex: curve.worst_vertex?.[frame] ?? -1 });
+    const known = curve.worst_vertex?.[frame];
+    const there = frame === store.get().frame;
+    if (known === undefined && !there) {
+      const end = session.on('truth', () => {
+        end();
+        if (store.get().frame === frame) store.set({ vertex: session.worstVertex() });
+      });
+    }
+    store.set({ frame, playing: false, vertex: known ?? (there ? session.worstVertex() : -1) });
   }
 
   function path(values: number[], most: number): string {

@@ -92,7 +92,7 @@ export const numbers: Panel = {
       const open = app.skin();
       speed.replaceChildren(open ? list([
         ['deform', `${middle.toFixed(2)} ms`, 'Pose, positions and normals; median of the last 60'],
-        ['half of them', `${low.toFixed(2)} to ${high.toFixed(2)} ms`],
+        ...(times.length < 5 ? [] : [['half of them', `${low.toFixed(2)} to ${high.toFixed(2)} ms`] as Pair]),
         ['a vertex', `${((1e6 * middle) / open.vertexCount).toFixed(1)} ns`],
         ['vertices', open.vertexCount.toLocaleString('en')],
       ]) : el('p', { className: 'hint' }, 'No skin is open.'));
