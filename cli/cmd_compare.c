@@ -90,7 +90,7 @@ static bool run_contestant(comparison *c, contestant *one, pelt_error *error) {
         one->test[t] = pelt_measure_examples(&one->skin, c->bundle, examples, threads, error);
         if (!one->test[t]) return false;
     }
-    one->ns_per_vertex = pelt_frame_nanoseconds(&one->skin, &c->bundle->skeleton, c->test[0]);
+    one->ns_per_vertex = pelt_time_frames(&one->skin, &c->bundle->skeleton, c->test[0]).median;
     return true;
 }
 

@@ -55,7 +55,7 @@ static void put_image(text *out, const picture *pic, const char *what) {
 void put_drawing(text *out, pelt_image *image, const char *what) {
     picture pic = {0};
     if (image) pic.width = image->width, pic.height = image->height;
-    if (!image || pelt_image_png(image, &pic.png, NULL))
+    if (!image || pelt_image_small_png(image, &pic.png, NULL))
         out->failed = true;
     else
         put_image(out, &pic, what);

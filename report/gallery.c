@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_SIZE = 480, SMALLEST_SIZE = 32, MOST_PAIRED = 4 };
+enum { DEFAULT_SIZE = 480, SMALLEST_COLUMN = 224, SMALLEST_SIZE = 32, MOST_PAIRED = 4, PAGE_WIDTH = 1304, GAP = 12 };
 
 static const double ELEVATION = 12;
 
@@ -24,7 +24,7 @@ typedef struct plan {
     const pelt_report_page *page;
     gallery *gallery;
     bool alone; /* for one picture without a scale next to it: full colour is the largest error */
-    uint32_t size;
+    uint32_t size, close_size, pose_size; /* longer sides: of frames and the rest pose, of close-ups, of poses */
 } plan;
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
@@ -118,8 +118,7 @@ static void plan_picture(plan *p, picture *out, const strip *like, pelt_look loo
     if (look.positions) p->gallery->pictures[p->gallery->picture_count++] = out;
 }
 
-static void strip_size(const plan *p, strip *s, double aspect) {
-    double size = p->size;
+static void strip_size(strip *s, double size, double aspect) {
     s->truth.width = (uint32_t)fmax(SMALLEST_SIZE, aspect < 1 ? size * aspect : size);
     s->truth.height = (uint32_t)fmax(SMALLEST_SIZE, aspect < 1 ? size : size / aspect);
 }
@@ -140,7 +139,7 @@ static void plan_closeup(plan *p, strip *out, const strip *wide, const pelt_view
         return;
     }
     turn_view(p, &out->truth.view, truth, heats[worst_row]);
-    out->truth.width = out->truth.height = p->size * 2 / 3;
+    out->truth.width = out->truth.height = p->close_size;
     strip_alloc(p, out);
     plan_picture(p, &out->truth, out, wide->truth.look);
     for (size_t r = 0; r < p->page->row_count; r++) {
@@ -172,7 +171,7 @@ static void plan_frame(plan *p, size_t index) {
     turn_view(p, &view, truth, values);
     pelt_view_tighten(&view, truth, n, &aspect);
     s->truth.view = view;
-    strip_size(p, s, aspect);
+    strip_size(s, p->size, aspect);
     plan_picture(p, &s->truth, s, (pelt_look){truth});
     for (size_t r = 0; r < page->row_count; r++) {
         const float *model = heats[r] ? page->rows[r].frame_positions[index] : NULL;
@@ -239,9 +238,8 @@ static void plan_poses(plan *p) {
         strip *s = &p->gallery->poses[i];
         const float *truth = page->poses[i].truth;
         strip_alloc(p, s);
-        strip_size(p, s, aspect);
+        strip_size(s, p->pose_size, aspect);
         s->truth.view = views[i];
-        s->truth.width = s->truth.width * 2 / 3, s->truth.height = s->truth.height * 2 / 3;
         plan_picture(p, &s->truth, s, (pelt_look){truth});
         for (size_t r = 0; r < page->row_count; r++) {
             const float *model = page->rows[r].pose_positions ? page->rows[r].pose_positions[i] : NULL;
@@ -256,7 +254,7 @@ static void plan_rest_side(plan *p, strip *s, float *const *heats, double azimut
     strip_alloc(p, s);
     s->truth.view = pelt_view_fit(mesh->positions, mesh->vertex_count, azimuth, ELEVATION);
     pelt_view_tighten(&s->truth.view, mesh->positions, mesh->vertex_count, &aspect);
-    strip_size(p, s, aspect);
+    strip_size(s, p->size, aspect);
     for (size_t r = 0; r < p->page->row_count; r++)
         plan_picture(p, &s->heats[r], s, (pelt_look){heats[r] ? mesh->positions : NULL, .heat = heats[r]});
 }
@@ -323,7 +321,7 @@ static void draw_one(void *user, size_t i, pelt_arena *scratch) {
     (void)scratch;
     const batch *b = user;
     pelt_image *image = picture_draw(b->pictures[i], b->plan->page->mesh);
-    if (image) pelt_image_png(image, &b->pictures[i]->png, NULL);
+    if (image) pelt_image_small_png(image, &b->pictures[i]->png, NULL);
     pelt_image_free(image);
 }
 
@@ -342,6 +340,20 @@ static pelt_result draw_all(const plan *p, pelt_error *error) {
     return PELT_OK;
 }
 
+/* Twice as wide as a column of so many, for sharp screens; more would be thrown away by the browser. */
+static uint32_t column_size(size_t columns) {
+    double width = ((double)PAGE_WIDTH - GAP * (double)(columns - 1)) / (double)columns;
+    return (uint32_t)fmin(fmax(2 * width, SMALLEST_COLUMN), DEFAULT_SIZE);
+}
+
+static void choose_sizes(plan *p) {
+    const pelt_report_page *page = p->page;
+    uint32_t given = page->picture_size ? page->picture_size : p->alone ? DEFAULT_SIZE : 0;
+    p->size = given ? given : column_size(page->row_count + 1);
+    p->close_size = given ? given * 2 / 3 : (uint32_t)fmax(p->size * 2 / 3.0, SMALLEST_COLUMN);
+    p->pose_size = p->close_size;
+}
+
 static pelt_result check_mesh(const pelt_report_page *page, pelt_error *error) {
     const pelt_mesh *mesh = page->mesh;
     for (size_t i = 0; i < 3 * (size_t)mesh->triangle_count; i++)
@@ -358,7 +370,7 @@ pelt_result gallery_make(const pelt_report_page *page, bool alone, gallery *out,
     if (result != PELT_OK) return result;
     out->arena = pelt_arena_new(0);
     plan p = {.page = page, .gallery = out, .alone = alone};
-    p.size = page->picture_size ? page->picture_size : DEFAULT_SIZE;
+    choose_sizes(&p);
     result = pelt_stage(out->arena, plan_all, &p, error);
     if (!result && !alone) result = draw_all(&p, error);
     if (result != PELT_OK) gallery_free(out);

@@ -12,14 +12,15 @@ const pelt_measure *row_measure(const pelt_report_page *page, size_t row) {
     return page->test_count ? page->rows[row].test_all : page->rows[row].train;
 }
 
-/* The row with the smallest error, or row_count when none was measured. */
+/* What rows are sorted by; infinite without a measure. */
+static double row_error(const pelt_report_page *page, size_t row) {
+    const pelt_measure *m = row_measure(page, row);
+    return m && isfinite(m->rms) ? m->rms : INFINITY;
+}
+
+/* The row with the smallest error, which is the first, or row_count when none was measured. */
 static size_t best_row(const pelt_report_page *page) {
-    size_t best = page->row_count;
-    for (size_t r = 0; r < page->row_count; r++) {
-        const pelt_measure *m = row_measure(page, r);
-        if (m && isfinite(m->rms) && (best == page->row_count || m->rms < row_measure(page, best)->rms)) best = r;
-    }
-    return best;
+    return page->row_count && isfinite(row_error(page, 0)) ? 0 : page->row_count;
 }
 
 /* -- Opening ------------------------------------------------------------------------------------------------------- */
@@ -145,7 +146,7 @@ static void put_table(text *out, const pelt_report_page *page) {
     for (size_t r = 0; r < page->row_count; r++)
         if (page->rows[r].test_all && isfinite(page->rows[r].test_all->rms))
             bar_full = fmax(bar_full, page->rows[r].test_all->rms);
-    text_put(out, "<section>\n<h2>Methods</h2>\n<div class=\"scroll\"><table>\n<thead>\n"
+    text_put(out, "<section>\n<h2>Methods</h2>\n<div class=\"scroll\"><table class=\"methods\">\n<thead>\n"
                   "<tr><th colspan=\"3\"></th><th class=\"g\" colspan=\"2\">Training</th><th class=\"g\" "
                   "colspan=\"8\">Held out</th><th class=\"g\" colspan=\"4\">Cost</th></tr>\n"
                   "<tr><th class=\"l\">method</th><th class=\"l\">blend</th><th class=\"l\">corrective</th>"
@@ -157,7 +158,11 @@ static void put_table(text *out, const pelt_report_page *page) {
     text_put(
         out,
         "</tbody>\n</table></div>\n<p class=\"note\">RMS and max are distances in scene units. Held-out clips were "
-        "not used in the fit: they are the ones that count.");
+        "not used in the fit: they are the ones that count, and the rows are sorted by them. Jump is how far the error "
+        "of "
+        "a point leaps from one frame to the next at most, where 1 is the blend with the file's own weights: what is "
+        "seen "
+        "to pop. Lists of poses have none.");
     put_resolution(out, page);
     text_put(out, "</p>\n</section>\n");
 }
@@ -231,7 +236,18 @@ static void put_closing(text *out, const pelt_report_page *page) {
         page->version ? page->version : PELT_VERSION);
 }
 
-pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pelt_error *error) {
+/* The best first; those without a measure last. Equal ones keep their order. */
+static void sort_rows(pelt_report_page *page, pelt_report_row *rows) {
+    memcpy(rows, page->rows, page->row_count * sizeof *rows);
+    page->rows = rows;
+    for (size_t i = 1; i < page->row_count; i++)
+        for (size_t k = i; k > 0 && row_error(page, k) < row_error(page, k - 1); k--) {
+            pelt_report_row other = rows[k];
+            rows[k] = rows[k - 1], rows[k - 1] = other;
+        }
+}
+
+static pelt_result put_page(const pelt_report_page *page, pelt_bytes *html, pelt_error *error) {
     gallery pictures;
     text out = {0};
     pelt_result result = gallery_make(page, false, &pictures, error);
@@ -256,4 +272,14 @@ pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pel
     put_closing(&out, page);
     gallery_free(&pictures);
     return page_close(&out, PELT_OK, html, error);
+}
+
+pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pelt_error *error) {
+    pelt_report_page sorted = *page;
+    pelt_report_row *rows = malloc((page->row_count + 1) * sizeof *rows);
+    if (!rows) return *html = (pelt_bytes){0}, pelt_no_memory(error);
+    sort_rows(&sorted, rows);
+    pelt_result result = put_page(&sorted, html, error);
+    free(rows);
+    return result;
 }

@@ -59,6 +59,8 @@ pelt_result pelt_check_picture_size(const char *option, uint32_t pixels, pelt_er
 void pelt_image_free(pelt_image *image);
 /* Free the bytes of pictures and pages with free(). */
 pelt_result pelt_image_png(const pelt_image *image, pelt_bytes *png, pelt_error *error);
+/* In at most 256 colours, for pages. */
+pelt_result pelt_image_small_png(const pelt_image *image, pelt_bytes *png, pelt_error *error);
 
 /* The colour of the heat map at 0 to 1, sRGB. */
 void pelt_heat_color(double value, uint8_t rgb[3]);

@@ -38,6 +38,9 @@ static int ask_page(void) { return ask("GET", "/"); }
 static int ask_surface(void) { return ask("GET", "/data/c0/surface.json"); }
 static int ask_figures(void) { return ask("GET", "/data/c0/skin0/figures.json"); }
 static int ask_errors(void) { return ask("GET", "/data/c0/skin0/clip0.json"); }
+static int ask_measure(void) { return ask("GET", "/data/c0/skin0/clip0/measure.json"); }
+static int ask_vertices(void) { return ask("GET", "/data/c0/skin0/clip0/vertices.bin"); }
+static int ask_counts(void) { return ask("GET", "/data/counts.json"); }
 static int ask_inside(void) { return ask("GET", "/data/c0/skin0/inside.json"); }
 static int ask_truth(void) { return ask("GET", "/data/c0/clip0/truth/1.bin"); }
 static int ask_for_nothing(void) { return ask("GET", "/data/none"); }
@@ -83,19 +86,14 @@ static void answers_are_the_same_or_a_sentence(void **state) {
         const char *name;
         int (*call)(void);
         int status;
-    } calls[] = {{"show", ask_show, 200},
-                 {"surface", ask_surface, 200},
-                 {"figures", ask_figures, 200},
-                 {"errors", ask_errors, 200},
-                 {"inside", ask_inside, 200},
-                 {"truth", ask_truth, 200},
-                 {"nothing", ask_for_nothing, 404},
-                 {"wrong", order_wrong, 400},
-                 {"nowhere", order_nowhere, 404},
-                 {"job", ask_job, 200},
-                 {"part", send_part, 200},
-                 {"broken", send_broken, 422},
-                 {"page", ask_page, 200}};
+    } calls[] = {{"show", ask_show, 200},       {"surface", ask_surface, 200},
+                 {"figures", ask_figures, 200}, {"errors", ask_errors, 200},
+                 {"measure", ask_measure, 200}, {"vertices", ask_vertices, 200},
+                 {"counts", ask_counts, 200},   {"inside", ask_inside, 200},
+                 {"truth", ask_truth, 200},     {"nothing", ask_for_nothing, 404},
+                 {"wrong", order_wrong, 400},   {"nowhere", order_nowhere, 404},
+                 {"job", ask_job, 200},         {"part", send_part, 200},
+                 {"broken", send_broken, 422},  {"page", ask_page, 200}};
     assert_int_equal(post("/api/fit", "{\"character\":0,\"words\":[\"--method\",\"magic\"]}"), 200);
     for (int i = 0; i < 100 && (ask_job(), strstr(body(), "\"running\"")); i++) pause_for(0.01);
     size_t count = sizeof calls / sizeof *calls - !pelt_page_count();

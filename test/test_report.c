@@ -361,6 +361,72 @@ static void png_decodes_to_the_same_pixels(void **state) {
     pelt_image_free(image);
 }
 
+static uint8_t *decoded(const pelt_bytes *png, const pelt_image *like) {
+    png_image reader = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_memory(&reader, png->bytes, png->size));
+    assert_true(reader.width == like->width && reader.height == like->height);
+    reader.format = PNG_FORMAT_RGBA;
+    uint8_t *pixels = malloc(PNG_IMAGE_SIZE(reader));
+    assert_true(png_image_finish_read(&reader, NULL, pixels, 0, NULL));
+    return pixels;
+}
+
+/* A picture of few colours is kept as it is; what cannot be seen has none. */
+static void few_colours_are_kept_exactly(void **state) {
+    (void)state;
+    uint64_t seed = 11;
+    uint8_t colours[256][4];
+    pelt_image *image = pelt_image_new(61, 40);
+    size_t pixels = 61 * 40;
+    for (int k = 0; k < 256; k++)
+        for (int c = 0; c < 4; c++) colours[k][c] = (uint8_t)(k < 200 && c == 3 ? 255 : 256 * test_random(&seed));
+    for (int k = 200; k < 256; k++) colours[k][3] |= 1;
+    for (size_t i = 0; i < pixels; i++) memcpy(image->rgba + 4 * i, colours[(i * 7919) % 256], 4);
+    pelt_bytes png;
+    assert_int_equal(pelt_image_small_png(image, &png, NULL), PELT_OK);
+    uint8_t *back = decoded(&png, image);
+    assert_memory_equal(back, image->rgba, 4 * pixels);
+    free(back), free(png.bytes);
+    for (size_t i = 0; i < pixels; i++) image->rgba[4 * i + 3] = 0;
+    assert_int_equal(pelt_image_small_png(image, &png, NULL), PELT_OK);
+    back = decoded(&png, image);
+    for (size_t i = 0; i < pixels; i++) assert_int_equal(back[4 * i + 3], 0);
+    free(back), free(png.bytes);
+    pelt_image_free(image);
+}
+
+/* A drawing of a ball and of its errors keeps its look, and takes less than half the bytes. */
+static void small_pictures_look_the_same(void **state) {
+    (void)state;
+    ball b;
+    float heat[BALL_VERTICES];
+    ball_make(&b, 1);
+    pelt_mesh mesh = {.vertex_count = BALL_VERTICES, .triangle_count = BALL_TRIANGLES, .diagonal = 3.46f};
+    mesh.positions = b.positions, mesh.normals = b.normals, mesh.triangles = b.triangles;
+    for (size_t v = 0; v < BALL_VERTICES; v++) heat[v] = 0.5f + 0.5f * b.positions[3 * v];
+    pelt_view view = pelt_view_fit(b.positions, BALL_VERTICES, 20, 12);
+    for (int hot = 0; hot < 2; hot++) {
+        pelt_image *image = pelt_image_new(SIZE, SIZE);
+        pelt_look look = {b.positions, .heat = hot ? heat : NULL};
+        assert_int_equal(pelt_draw_mesh(image, &view, &mesh, &look), PELT_OK);
+        pelt_bytes png, whole;
+        assert_int_equal(pelt_image_small_png(image, &png, NULL), PELT_OK);
+        assert_int_equal(pelt_image_png(image, &whole, NULL), PELT_OK);
+        assert_true(2 * png.size < whole.size);
+        uint8_t *back = decoded(&png, image);
+        double squares = 0, most = 0, seen = 0;
+        for (size_t i = 0; i < SIZE * SIZE; i++)
+            for (int c = 0; c < 4 && image->rgba[4 * i + 3]; c++) {
+                double d = (double)back[4 * i + (size_t)c] - image->rgba[4 * i + (size_t)c];
+                if (image->rgba[4 * i + 3] == 255) most = fmax(most, fabs(d));
+                squares += d * d, seen++;
+            }
+        if (sqrt(squares / seen) > 3 || most > 24) fail_msg("off by %g, at most %g", sqrt(squares / seen), most);
+        free(back), free(png.bytes), free(whole.bytes);
+        pelt_image_free(image);
+    }
+}
+
 /* -- The page ------------------------------------------------------------------------------------------------------ */
 
 /* A ball, two methods: one is wrong at a spot, the other by a tenth of that. */
@@ -494,7 +560,7 @@ static void page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh(void *
     character *c = character_make();
     c->measures[0].roughness = 1, c->measures[0].jump = NAN; /* no motion */
     c->measures[1].roughness = 1.91, c->measures[1].jump = 7.34;
-    c->measures[0].point_count = 4567, c->measures[0].mean_edge = 0.0692;
+    for (int m = 0; m < 2; m++) c->measures[m].point_count = 4567, c->measures[m].mean_edge = 0.0692;
     c->measures[1].vertex_rough = c->vertex_rms[1];
     char *html = page_html(&c->page);
     assert_well_formed(html);
@@ -504,6 +570,26 @@ static void page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh(void *
     assert_non_null(strstr(html, "here 4567 points with edges of 2.0&#8239;% of the size"));
     assert_non_null(strstr(html, "Where it is rough"));
     assert_int_equal(count_of(html, "<img"), 5 + 5 + 4 + 2 + 1);
+    free(html);
+    free(c);
+}
+
+/* The first row is the best, whatever the order of the methods, in the table and in the pictures. */
+static void rows_are_sorted_by_their_error(void **state) {
+    (void)state;
+    character *c = character_make();
+    pelt_report_row rows[] = {c->rows[0], c->rows[1], c->rows[0]};
+    rows[0].method = "unmeasured", rows[0].test_all = NULL;
+    c->page.rows = rows, c->page.row_count = 3;
+    char *html = page_html(&c->page);
+    const char *table = strstr(html, "<tbody>"), *kernel = strstr(table, ">kernel"), *ssd = strstr(table, ">ssd"),
+               *last = strstr(table, ">unmeasured");
+    assert_true(kernel && kernel < ssd && ssd < last);
+    assert_true(strstr(table, "best") < ssd);
+    const char *frames = strstr(html, "Worst frames");
+    assert_true(strstr(frames, "<b>kernel") && strstr(frames, "<b>kernel") < strstr(frames, "<b>ssd"));
+    assert_string_equal(c->page.rows[0].method, "unmeasured");
+    assert_non_null(strstr(html, "Jump is how far the error of a point leaps from one frame to the next"));
     free(html);
     free(c);
 }
@@ -720,7 +806,7 @@ static void errors_that_differ_by_more_than_ten_have_a_logarithmic_axis(void **s
         char *html = page_html(&c->page);
         assert_well_formed(html);
         assert_int_equal(count_of(html, ", logarithmic</text>"), 2 * logarithmic);
-        line_heights(html, 0, y), line_heights(html, 1, flat);
+        line_heights(html, 1, y), line_heights(html, 0, flat); /* the better one is the first */
         assert_true(y[0] < y[1] && y[1] < y[2]);
         assert_near(flat[0], flat[2], 0.01);
         /* From 1 to 0.1 it is as far as from there to 0.01; or ten times as far. */
@@ -732,7 +818,7 @@ static void errors_that_differ_by_more_than_ten_have_a_logarithmic_axis(void **s
     }
     c->frame_rms[1][1] = 0; /* has no logarithm: drawn at the bottom */
     char *html = page_html(&c->page);
-    line_heights(html, 0, y), line_heights(html, 1, flat);
+    line_heights(html, 1, y), line_heights(html, 0, flat);
     assert_true(flat[1] >= y[2] - 0.01);
     free(html), free(c);
 }
@@ -849,6 +935,9 @@ int main(void) {
         cmocka_unit_test(heat_rises_in_lightness),
         cmocka_unit_test(bad_input_draws_what_it_can),
         cmocka_unit_test(png_decodes_to_the_same_pixels),
+        cmocka_unit_test(few_colours_are_kept_exactly),
+        cmocka_unit_test(small_pictures_look_the_same),
+        cmocka_unit_test(rows_are_sorted_by_their_error),
         cmocka_unit_test(page_says_in_plain_words_how_wrong_the_best_method_is),
         cmocka_unit_test(page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh),
         cmocka_unit_test(a_picture_of_many_methods_has_their_errors_below_them),

@@ -226,12 +226,19 @@ static void meshes_and_skins_are_those_of_their_character(void **state) {
     }
 }
 
+static void check_fact_measure(const json_t *told, const pelt_fact_measure *m) {
+    assert_int_equal(json_is_null(told), m->frame_count == 0);
+    if (json_is_null(told)) return;
+    assert_near(value_of(told, "rms"), m->rms, 1e-9);
+    assert_near(value_of(told, "max"), m->max, 1e-9);
+    assert_int_equal(value_of(told, "frames"), m->frame_count);
+}
+
 static void what_a_skin_knows_of_itself_is_told(void **state) {
     (void)state;
     json_t *show = get_json(view, "data/show.json");
     for (size_t c = 0; c < CHARACTERS; c++)
         for (size_t s = 0; s < 2 && skins[c][s]; s++) {
-            char name[60];
             const json_t *skin = json_array_get(json_object_get(character_at(show, c), "skins"), s),
                          *facts = json_object_get(skin, "facts");
             const pelt_facts *f = known[c][s].facts;
@@ -242,17 +249,19 @@ static void what_a_skin_knows_of_itself_is_told(void **state) {
             assert_int_equal(value_of(skin, "bytes"), files[c][s]->size);
             assert_int_equal(value_of(facts, "examples"), f->example_count);
             assert_string_equal(text_of(facts, "method"), pelt_method_name((pelt_method)f->method));
-            snprintf(name, sizeof name, "data/c%zu/skin%zu/figures.json", c, s);
-            json_t *figures = get_json(view, name);
-            const pelt_fact_measure *m = pelt_facts_measure(f);
-            assert_string_equal(text_of(figures, "on"), m == &f->holdout ? "held out" : "training");
-            assert_near(value_of(figures, "rms"), m->rms, 1e-9);
-            assert_near(value_of(figures, "max"), m->max, 1e-9);
-            assert_int_equal(value_of(figures, "frames"), m->frame_count);
-            json_decref(figures);
+            check_fact_measure(json_object_get(facts, "train"), &f->train);
+            check_fact_measure(json_object_get(facts, "holdout"), &f->holdout);
         }
     assert_true(known[BICEPS][0].facts->holdout.frame_count && !known[BICEPS][1].facts->holdout.frame_count);
-    json_decref(show);
+    /* A page asks for these counts to learn whether there is more than it knows of. */
+    json_t *counts = get_json(view, "data/counts.json");
+    size_t count = 0;
+    for (size_t c = 0; c < json_array_size(json_object_get(show, "characters")); c++)
+        count += json_array_size(json_object_get(character_at(show, c), "skins"));
+    assert_int_equal(value_of(counts, "characters"), json_array_size(json_object_get(show, "characters")));
+    assert_int_equal(value_of(counts, "skins"), count);
+    assert_int_equal(value_of(counts, "boxes"), json_array_size(json_object_get(show, "boxes")));
+    json_decref(counts), json_decref(show);
 }
 
 /* A support shows the largest of its displacements at each vertex, scaled by its singular value, relative to the
@@ -378,7 +387,8 @@ static void note_character(names *all, const json_t *character) {
     json_array_foreach(json_object_get(character, "skins"), i, item) {
         note_text(all, item, "file", 1), note_text(all, item, "figures", 1), note_text(all, item, "inside", 1);
         json_array_foreach(json_object_get(character, "clips"), k, part) {
-            if (text_of(part, "truth")) note(all, text_of(item, "errors"), (int)k);
+            static const char *const kinds[] = {"errors", "measure", "vertices"};
+            for (int m = 0; m < 3 && text_of(part, "truth"); m++) note(all, text_of(item, kinds[m]), (int)k);
         }
         json_t *inside = get_json(view, text_of(item, "inside"));
         json_array_foreach(json_object_get(inside, "supports"), k, part) note_text(all, part, "weights", 1);

@@ -18,7 +18,7 @@ static char *stem(const char *path) {
 static void free_skin(view_skin *skin) {
     if (!skin) return;
     view_inside_free(skin->inside);
-    free(skin->errors), free(skin->figures), free(skin->name);
+    free(skin->errors), free(skin->measures), free(skin->figures), free(skin->name);
     pelt_bytes_free(skin->bytes);
     free(skin);
 }
@@ -43,8 +43,10 @@ static pelt_result add_to_character(view_character *c, view_skin *skin, pelt_err
     if (c->skin_count == MOST_SKINS)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: it has %d skins, and no more can be shown", c->name,
                          MOST_SKINS);
-    skin->errors = calloc(c->bundle ? c->bundle->clip_count + 1 : 1, sizeof *skin->errors);
-    if (!skin->errors) return pelt_no_memory(error);
+    size_t clips = c->bundle ? c->bundle->clip_count : 0;
+    skin->errors = calloc(clips + 1, sizeof *skin->errors);
+    skin->measures = calloc(clips + 1, sizeof *skin->measures);
+    if (!skin->errors || !skin->measures) return pelt_no_memory(error);
     c->skins[c->skin_count++] = skin;
     return PELT_OK;
 }
@@ -55,7 +57,7 @@ static void free_character(view_character *c) {
     if (!c) return;
     uint32_t clips = c->bundle ? c->bundle->clip_count : 0;
     for (uint32_t s = 0; s < c->skin_count; s++) {
-        for (uint32_t i = 0; i < clips && c->skins[s]->errors; i++) free(c->skins[s]->errors[i]);
+        for (uint32_t i = 0; i < clips; i++) free(c->skins[s]->errors[i]), free(c->skins[s]->measures[i]);
         free_skin(c->skins[s]);
     }
     pelt_surface_free(c->surface);

@@ -38,18 +38,6 @@ static pelt_result need_truth_of_errors(pelt_view *view, view_place place, pelt_
     return load_truth(view, place.numbers[0], place.numbers[2], place.look, error);
 }
 
-/* Figures that the skin lacks are measured on all clips. */
-static pelt_result need_all_truth(pelt_view *view, view_place place, pelt_error *error) {
-    const view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);
-    if (!skin) return view_absent(error);
-    bool known = pelt_facts_measure(skin->skin.facts) != NULL;
-    const view_character *c = view->characters[place.numbers[0]];
-    pelt_result result = PELT_OK;
-    for (uint32_t i = 0; c->bundle && !known && i < c->bundle->clip_count && !result; i++)
-        if (c->has_truth[i]) result = load_truth(view, place.numbers[0], i, place.look, error);
-    return result;
-}
-
 static pelt_result need_surface(pelt_view *view, view_place place, pelt_error *error) {
     view_character *c = view_character_at(view, place.numbers[0]);
     if (!c || !c->bundle) return view_absent(error);
@@ -83,6 +71,7 @@ static const struct kind {
     bool slow;
 } kinds[] = {
     {"data/show.json", view_make_show, NULL, false},
+    {"data/counts.json", view_make_counts, NULL, false},
     {"data/c#/mesh.bin", view_make_mesh, NULL, false},
     {"data/c#/surface.json", view_make_surface, need_surface, false},
     {"data/c#/uvs.bin", view_make_uvs, need_surface, false},
@@ -91,8 +80,10 @@ static const struct kind {
     {"data/c#/clip#/poses.bin", view_make_poses, NULL, false},
     {"data/c#/clip#/controls.bin", view_make_controls, NULL, false},
     {"data/c#/clip#/truth/#.bin", view_make_truth, need_truth, false},
-    {"data/c#/skin#/figures.json", view_make_figures, need_all_truth, true},
+    {"data/c#/skin#/figures.json", view_make_figures, NULL, true},
     {"data/c#/skin#/clip#.json", view_make_errors, need_truth_of_errors, true},
+    {"data/c#/skin#/clip#/measure.json", view_make_measure, need_truth_of_errors, true},
+    {"data/c#/skin#/clip#/vertices.bin", view_make_vertices, need_truth_of_errors, true},
     {"data/c#/skin#/inside.json", view_make_inside, need_inside, false},
     {"data/c#/skin#/support#.bin", view_make_support, need_inside, false},
     {"data/c#/skin#/displacement#.bin", view_make_displacement, need_inside, false},
@@ -195,8 +186,12 @@ static void name_skin(naming *n, uint32_t c, uint32_t s, const view_character *c
     const view_skin *skin = character->skins[s];
     name_one(n, "data/c%u/skin%u.pelt", c, s);
     name_one(n, "data/c%u/skin%u/figures.json", c, s);
-    for (uint32_t i = 0; character->bundle && i < character->bundle->clip_count; i++)
-        if (character->has_truth[i]) name_one(n, "data/c%u/skin%u/clip%u.json", c, s, i);
+    for (uint32_t i = 0; character->bundle && i < character->bundle->clip_count; i++) {
+        if (!character->has_truth[i]) continue;
+        name_one(n, "data/c%u/skin%u/clip%u.json", c, s, i);
+        name_one(n, "data/c%u/skin%u/clip%u/measure.json", c, s, i);
+        name_one(n, "data/c%u/skin%u/clip%u/vertices.bin", c, s, i);
+    }
     name_one(n, "data/c%u/skin%u/inside.json", c, s);
     for (uint32_t i = 0; skin->inside && i < skin->inside->support_count; i++)
         name_one(n, "data/c%u/skin%u/support%u.bin", c, s, i);

@@ -111,14 +111,17 @@ static json_t *facts_json(const pelt_facts *f) {
 
 static json_t *skins_json(const view_character *character, uint32_t c) {
     json_t *list = json_array();
+    bool any = any_truth(character);
     for (uint32_t s = 0; s < character->skin_count; s++) {
         const view_skin *skin = character->skins[s];
         list = pelt_json_append(
             list,
-            pelt_json_pack("{name:s, file:o, bytes:z, facts:o, figures:o, errors:o, inside:o}", skin->name,
-                           pelt_json_format("data/c%u/skin%u.pelt", c, s), skin->bytes->size,
+            pelt_json_pack("{name:s, file:o, bytes:z, facts:o, figures:o, errors:o, measure:o, vertices:o, inside:o}",
+                           skin->name, pelt_json_format("data/c%u/skin%u.pelt", c, s), skin->bytes->size,
                            facts_json(skin->skin.facts), pelt_json_format("data/c%u/skin%u/figures.json", c, s),
-                           any_truth(character) ? pelt_json_format("data/c%u/skin%u/clip%%d.json", c, s) : json_null(),
+                           any ? pelt_json_format("data/c%u/skin%u/clip%%d.json", c, s) : json_null(),
+                           any ? pelt_json_format("data/c%u/skin%u/clip%%d/measure.json", c, s) : json_null(),
+                           any ? pelt_json_format("data/c%u/skin%u/clip%%d/vertices.bin", c, s) : json_null(),
                            pelt_json_format("data/c%u/skin%u/inside.json", c, s)));
     }
     return list;
@@ -167,4 +170,13 @@ pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out
     json_t *show = pelt_json_pack("{pelt:s, server:b, can:{fit:b, light:b}, characters:o, boxes:o}", PELT_VERSION,
                                   serving, serving && view->options.fit, serving && light, characters, boxes);
     return view_json(out, show, error);
+}
+
+/* How much there is: a page that was opened earlier asks this now and then, to learn of what has come since. */
+pelt_result view_make_counts(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
+    (void)place;
+    uint32_t skins = 0;
+    for (uint32_t c = 0; c < view->character_count; c++) skins += view->characters[c]->skin_count;
+    return view_json(
+        out, pelt_json_pack("{characters:u, skins:u, boxes:u}", view->character_count, skins, view->box_count), error);
 }

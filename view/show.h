@@ -39,8 +39,8 @@ typedef struct view_skin {
     char *name;
     pelt_bytes *bytes;
     pelt_skin skin;
-    char *figures; /* JSON, once known */
-    char **errors; /* [clip_count] likewise */
+    char *figures;             /* JSON, once known */
+    char **errors, **measures; /* [clip_count] likewise */
     view_inside *inside;
 } view_skin;
 
@@ -124,6 +124,7 @@ pelt_result view_load_truth(pelt_view *view, uint32_t character, uint32_t clip, 
 
 /* show.c */
 pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+pelt_result view_make_counts(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 
 /* characters.c */
 pelt_result view_make_mesh(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
@@ -144,6 +145,8 @@ pelt_result view_pack_mesh(const float *positions, const float *normals, uint32_
 json_t *view_measure_json(const pelt_fact_measure *measure);
 pelt_result view_make_figures(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_errors(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+pelt_result view_make_vertices(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+pelt_result view_make_measure(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 
 /* inside.c */
 pelt_result view_read_inside(view_skin *skin, pelt_error *error);

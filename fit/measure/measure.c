@@ -350,9 +350,11 @@ static void pose_skin(const pelt_skin *skin, const pelt_skeleton *skeleton, cons
     }
 }
 
-double pelt_frame_nanoseconds(const pelt_skin *skin, const pelt_skeleton *skeleton, const pelt_clip *clip) {
-    enum { FRAMES = 50 };
-    double times[FRAMES];
+pelt_frame_times pelt_time_frames(const pelt_skin *skin, const pelt_skeleton *skeleton, const pelt_clip *clip) {
+    enum { FRAMES = 200, FEWEST = 25, WARMING = 3 };
+    static const double most_seconds = 0.4;
+    double times[FRAMES], spent = 0;
+    uint32_t count = 0;
     pelt_arena *arena = pelt_arena_new(0);
     void *scratch = pelt_alloc(arena, 1, pelt_scratch_size(skin));
     float *positions = pelt_alloc(arena, 1, pelt_output_size(skin));
@@ -360,13 +362,21 @@ double pelt_frame_nanoseconds(const pelt_skin *skin, const pelt_skeleton *skelet
     pelt_transform *locals = PELT_NEW(arena, skin->joint_count, pelt_transform);
     pelt_transform *all = PELT_NEW(arena, clip ? skeleton->joint_count : 1, pelt_transform);
     bool ready = !pelt_arena_failed(arena);
-    for (uint32_t i = 0; ready && i < FRAMES; i++) {
-        pose_skin(skin, skeleton, clip, clip ? i * clip->frame_count / FRAMES : 0, all, locals);
+    /* The first frames wait for memory. Steps of 37 reach all parts of a clip, however soon the time is up. */
+    for (uint32_t i = 0; ready && count < FRAMES && (count < FEWEST || spent < most_seconds); i++) {
+        pose_skin(skin, skeleton, clip, clip && clip->frame_count ? 37 * i % clip->frame_count : 0, all, locals);
         double start = pelt_thread_seconds();
         pelt_pose(skin, locals, scratch);
         pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
-        times[i] = pelt_thread_seconds() - start;
+        double time = pelt_thread_seconds() - start;
+        spent += time;
+        if (i >= WARMING) times[count++] = time;
     }
     pelt_arena_free(arena);
-    return ready ? 1e9 * pelt_quantile(times, FRAMES, 0.5) / skin->vertex_count : NAN;
+    if (!count) return (pelt_frame_times){0};
+    double each = 1e9 / skin->vertex_count;
+    return (pelt_frame_times){.median = each * pelt_quantile(times, count, 0.5),
+                              .low = each * pelt_quantile(times, count, 0.25),
+                              .high = each * pelt_quantile(times, count, 0.75),
+                              .count = count};
 }

@@ -9,9 +9,14 @@
 pelt_measure *pelt_measure_watched(const pelt_skin *skin, const pelt_bundle *bundle, pelt_examples examples,
                                    uint32_t threads, const pelt_progress *progress, pelt_error *error);
 
-/* Nanoseconds per vertex of a whole frame (pose, positions, normals) on one thread: the median over frames of a clip;
-   NULL: of the rest pose. NAN when out of memory. */
-double pelt_frame_nanoseconds(const pelt_skin *skin, const pelt_skeleton *skeleton, const pelt_clip *clip);
+/* Nanoseconds per vertex of a whole frame (pose, positions, normals) on one thread, over many frames of a clip. */
+typedef struct pelt_frame_times {
+    double median, low, high; /* half of the frames took from low to high */
+    uint32_t count;           /* timed frames; 0: out of memory */
+} pelt_frame_times;
+
+/* `clip` NULL: of the rest pose. */
+pelt_frame_times pelt_time_frames(const pelt_skin *skin, const pelt_skeleton *skeleton, const pelt_clip *clip);
 
 /* The part of a measure that files store; for NULL, all unknown. */
 pelt_fact_measure pelt_measure_facts(const pelt_measure *measure);

@@ -367,7 +367,7 @@ export async function faceDetails({ page, check, folder, openSubject }) {
     });
     const meaning = { hit: "reconstructed from the key points alone", miss: "unlike anything in training: the slow rig is used" }[kind];
     check("the verdict of a frame is told", now.text === `${kind} ${meaning}; misfit ${misfit[frame].toPrecision(3)} (trusted up to 1), farthest from the truth ${error[frame].toPrecision(3)}` && now.badge === `badge ${kind}`, now.text);
-    check("and is the distance from what is drawn", Math.abs(now.most - error[frame]) < 1e-4 * error[frame] + 1e-6 && now.figures.startsWith("max ") && !now.figures.includes("rms") && now.place === `${frame + 1} / ${count}`, JSON.stringify([now.most, error[frame], now.figures]));
+    check("and is the distance from what is drawn", Math.abs(now.most - error[frame]) < 1e-4 * error[frame] + 1e-6 && now.figures.startsWith("max ") && !now.figures.includes("rms") && now.place === `${frame} / ${count - 1}`, JSON.stringify([now.most, error[frame], now.figures]));
     check("key points lie just above the face, in the colour of the verdict", now.off < 1e-6 && now.colour === now.hit, JSON.stringify([now.off, now.colour, now.hit]));
     check("the strip says where it is", same(now.aria, [String(frame), String(count - 1), `frame ${frame}: ${kind}`]), now.aria.join());
     // Every pixel: the colour of the nearest frame, under a head two pixels of the page wide.

@@ -128,6 +128,13 @@ test("joints have names, parents and weights that sum to 1, also driven ones", (
   const sum = floats(form.vertices);
   for (let j = 0; j < skin.jointCount + skin.driven.length; j++) skin.weightsOf(j).forEach((w, v) => (sum[v] += w));
   assert.ok(sum.every((w) => Math.abs(w - 1) < 1e-5));
+  // The weights of a vertex are its row of the columns above, the strongest first.
+  const columns = Array.from({ length: skin.jointCount + skin.driven.length }, (_, j) => skin.weightsOf(j));
+  for (let v = 0; v < form.vertices; v += 37) {
+    const row = columns.flatMap((column, joint) => (column[v] ? [{ joint, weight: column[v] }] : [])).sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+    assert.deepEqual(skin.weightsAt(v), row);
+  }
+  assert.throws(() => skin.weightsAt(form.vertices), /vertex \d+ does not exist: there are/);
   // The first of two joints of the same name is found.
   const file = Buffer.from(form.file);
   file.write("elbow", file.indexOf("wrist\0"));

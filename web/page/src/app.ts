@@ -24,7 +24,7 @@ export interface PoseNow {
   clip: Float32Array; // [joint][10] of the clip at this frame, without pulling
 }
 
-export type Pane = 'truth' | 'model' | 'difference';
+export type Pane = 'truth' | 'model' | 'difference' | 'other'; // other: the second of two skins
 
 export interface Stage {
   readonly camera: PerspectiveCamera; // one for all panes

@@ -3,7 +3,7 @@
 import type { Session } from './session';
 import type { Panel } from './app';
 import { el } from './dom';
-import { LAYOUTS, SHADINGS } from './toolbar';
+import { SHADINGS, possible } from './toolbar';
 import { switchTheme } from './theme';
 
 interface Key { keys: string[]; says: string; shown: string; does(event: KeyboardEvent): void }
@@ -22,18 +22,19 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     { keys: [' '], shown: 'Space', says: 'play, pause', does: () => store.set({ playing: !store.get().playing }) },
     { keys: ['ArrowLeft', 'ArrowRight'], shown: '← →', says: 'previous, next frame; with Shift ten', does: (event) => go(store.get().frame + (event.key === 'ArrowLeft' ? -1 : 1) * (event.shiftKey ? 10 : 1)) },
     { keys: ['Home', 'End'], shown: 'Home End', says: 'first, last frame', does: (event) => go(event.key === 'Home' ? 0 : frames() - 1) },
-    { keys: ['w'], shown: 'W', says: 'the worst frame of the skin', does: goToWorst },
+    { keys: ['w'], shown: 'W', says: 'the worst frame of the skin; marks its worst vertex', does: goToWorst },
     { keys: ['[', ']'], shown: '[ ]', says: 'previous, next clip', does: (event) => clip(event.key === '[' ? -1 : 1) },
     { keys: [...'123456789'], shown: '1 … 9', says: 'a skin', does: (event) => { const i = Number(event.key) - 1; if (session.character()?.skins[i]) store.set({ skin: i }); } },
-    { keys: ['v'], shown: 'V', says: 'side by side, overlay, wipe, model', does: () => store.set({ layout: next(LAYOUTS.map(({ value }) => value), store.get().layout) }) },
+    { keys: ['v'], shown: 'V', says: 'side by side, overlay, wipe, model, two skins', does: () => store.set({ layout: next(possible(session), store.get().layout) }) },
     { keys: ['c'], shown: 'C', says: 'clay, textures, normals', does: () => {
       const there = SHADINGS.map(({ value }) => value).filter((value) => value !== 'textures' || session.character()?.surface);
       store.set({ shading: next(there, store.get().shading) });
     } },
     { keys: ['x'], shown: 'X', says: 'wireframe', does: () => store.set({ wireframe: !store.get().wireframe }) },
-    { keys: ['h'], shown: 'H', says: 'heat map on the model', does: () => store.set({ difference: !store.get().difference }) },
+    { keys: ['h'], shown: 'H', says: 'heat map on the model', does: () => { if (session.hasTruth()) store.set({ difference: !store.get().difference }); } },
     { keys: ['f'], shown: 'F', says: 'the whole character', does: () => { stage.reframe(); } },
     { keys: ['e'], shown: 'E', says: 'the worst vertex of the frame', does: () => session.lookAtWorst() },
+    { keys: ['p'], shown: 'P', says: 'probe: tells of the vertex under the pointer', does: () => store.set({ probe: !store.get().probe }) },
     { keys: ['+', '=', '-'], shown: '+ −', says: 'closer, away', does: (event) => stage.zoom(event.key === '-' ? 1.15 : 1 / 1.15) },
     { keys: ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'], shown: 'Alt ← → ↑ ↓', says: 'orbit the camera', does: () => {} },
     { keys: ['t'], shown: 'T', says: 'dark, light', does: switchTheme },

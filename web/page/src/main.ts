@@ -3,9 +3,13 @@
 import './style.css';
 import { el } from './dom';
 import { keyboard } from './keyboard';
+import { vertexMarks } from './marks';
 import { messages } from './messages';
+import { news } from './news';
+import { pair } from './pair';
 import { beginPanels, panels } from './panels';
 import { playback } from './playback';
+import { probe } from './probe';
 import { Session } from './session';
 import { sidePanels } from './side';
 import { skinTable } from './skins';
@@ -32,11 +36,13 @@ function paneTitles(session: Session) {
     const clip = session.clips()[session.store.get().clip]?.name ?? 'rest pose';
     stage.title('truth', clip);
     stage.title('difference', 'model − truth');
+    stage.title('other', session.otherNow()?.name ?? '', 'B');
     if (stage.arrangement === 'overlay' || stage.arrangement === 'wipe') stage.title('model', skin, 'truth', 'model');
+    else if (stage.arrangement === 'skins') stage.title('model', skin, 'A');
     else stage.title('model', session.pose.pulled ? `${skin} · changed pose, no truth` : stage.truth ? skin : `${skin} · no truth`);
   };
   session.stage.element.addEventListener('arranged', update);
-  session.store.watch(['skin', 'clip'], update);
+  session.store.watch(['skin', 'other', 'clip'], update);
   session.on('skin', update);
   session.on('pose', update);
 }
@@ -55,6 +61,10 @@ function start() {
     el('aside', { className: 'side', aria: { label: 'Skins and panels' } }, skinTable(session), sidePanels(session, panels)));
   paneTitles(session);
   playback(session);
+  pair(session);
+  vertexMarks(session);
+  probe(session);
+  news(session);
   beginPanels(session);
   onTheme(() => session.stage.redraw());
   void session.refresh()

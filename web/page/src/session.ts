@@ -6,7 +6,7 @@
 import { NoColorSpace, RepeatWrapping, MirroredRepeatWrapping, ClampToEdgeWrapping, Texture, Vector3 } from 'three';
 import { loadPelt } from 'pelt-wasm';
 import type { App, Events, Subject } from './app';
-import type { Clip, Errors, Figures, Show, Skin, Surface, Wrap } from './show';
+import type { Clip, Errors, Figures, Measure, Show, Skin, Surface, Wrap } from './show';
 import { Data, Problem, numbered } from './data';
 import { el } from './dom';
 import { Emitter } from './events';
@@ -41,6 +41,7 @@ export class Session implements App {
   show: Show | null = null;
   private readonly emitter = new Emitter<OwnEvents>();
   private readonly figuresOf = new Map<string, Figures | null>();
+  private readonly measures = new Map<string, Measure | null>(); // by resource; null: on its way
   private readonly texturesOf = new Map<string, Promise<Textures | null>>();
   private listed: Subject[] = [];
   private openFile = ''; // the skin loaded in the engine
@@ -89,6 +90,13 @@ export class Session implements App {
 
   skinNow(): Skin | null { return this.character()?.skins[this.store.get().skin] ?? null; }
 
+  // The second of two skins side by side.
+  otherNow(): Skin | null {
+    const { skin, other } = this.store.get();
+    const skins = this.character()?.skins ?? [];
+    return (other !== skin && skins[other]) || skins.find((_, i) => i !== skin) || null;
+  }
+
   async refresh() {
     this.show = await this.data.show();
     this.listed = [
@@ -122,7 +130,7 @@ export class Session implements App {
     this.stage.cover(null);
     this.stage.setModel(false);
     const clip = this.firstClip();
-    this.store.set({ playing: false, skin: 0, clip, frame: Math.floor((this.clips()[clip]?.frames ?? 0) / 2) }); // the first is usually the rest pose
+    this.store.set({ playing: false, skin: 0, other: 1, vertex: -1, clip, frame: Math.floor((this.clips()[clip]?.frames ?? 0) / 2) }); // the first is usually the rest pose
     if (!subject || subject.kind === 'light') {
       if (subject) this.emitter.emit('subject', subject);
       return;
@@ -131,7 +139,7 @@ export class Session implements App {
     if (subject.kind === 'character') this.pose.start(subject.character);
     this.loading(`Reading ${subject.name}`);
     const mesh = await this.data.mesh(description.mesh);
-    if (turn > this.wanted || this.subject() !== subject) return;
+    if (turn > this.wanted || this.subject()?.name !== subject.name) return; // by name: the list may have been read again
     this.stage.setMesh(mesh, null);
     this.stage.setLook(this.store.get());
     this.stage.setScale(this.scale());
@@ -165,7 +173,7 @@ export class Session implements App {
     this.loading(`Reading ${skin.name}`);
     const bytes = await this.data.bytes(skin.file).finally(() => this.loading(null));
     const pelt = await this.pelt;
-    if (turn !== this.opening || this.skinNow() !== skin || !this.stage.mesh) return;
+    if (turn !== this.opening || this.skinNow()?.file !== skin.file || !this.stage.mesh) return;
     this.openFile = '';
     this.stage.paint(null);
     try {
@@ -230,12 +238,22 @@ export class Session implements App {
     this.ahead(frame);
   }
 
-  // Points the camera at the vertex farthest from its truth.
+  // The vertex farthest from its truth in the picture; -1: unknown.
+  worstVertex(): number {
+    const { errors, truth } = this.stage;
+    return errors && truth ? errors.reduce((worst, error, v) => (error > errors[worst]! ? v : worst), 0) : -1;
+  }
+
+  // Marks it, and points the camera at it.
   lookAtWorst() {
-    const { errors, positions, truth } = this.stage;
-    if (!errors || !positions || !truth) return;
-    const vertex = errors.reduce((worst, error, v) => (error > errors[worst]! ? v : worst), 0);
-    this.stage.lookAt(new Vector3().fromArray(positions, 3 * vertex));
+    const vertex = this.worstVertex();
+    if (vertex >= 0) this.lookAtVertex(vertex);
+  }
+
+  lookAtVertex(vertex: number) {
+    const shown = this.stage.positions;
+    this.store.set({ vertex });
+    if (shown) this.stage.lookAt(new Vector3().fromArray(shown, 3 * vertex));
   }
 
   private real: Float32Array | null = null; // truth of the clip's pose at this frame
@@ -355,8 +373,25 @@ export class Session implements App {
       this.figuresOf.set(skin.figures, figures);
       this.emitter.emit('figures', undefined);
       if (this.character() !== character) return;
-      this.stage.setScale(this.scale());
     }
+  }
+
+  // The error of a skin on a clip, if it was measured; null: it is being measured.
+  measureOf(skin: Skin, clip: number): Measure | null | undefined { return this.measures.get(numbered(skin.measure ?? '', clip)); }
+
+  async measure(skin: Skin, clip: number) {
+    const name = skin.measure && this.clips()[clip]?.truth ? numbered(skin.measure, clip) : '';
+    if (!name || this.measures.has(name)) return;
+    this.measures.set(name, null);
+    this.emitter.emit('figures', undefined);
+    try {
+      this.measures.set(name, await this.data.json<Measure>(name));
+      this.stage.setScale(this.scale());
+    } catch (thrown) {
+      this.measures.delete(name);
+      this.problem(thrown);
+    }
+    this.emitter.emit('figures', undefined);
   }
 
   errors(skin: Skin, clip: number): Promise<Errors> { return this.data.json<Errors>(numbered(skin.errors!, clip)); }
@@ -375,11 +410,20 @@ export class Session implements App {
 
   // The default top of the heat map.
   autoScale(): number {
-    const rms = (this.character()?.skins ?? []).map((skin) => this.figures(skin)?.rms ?? NaN);
+    const rms = (this.character()?.skins ?? []).map((skin) => this.typicalError(skin));
     const subject = this.subject();
     const diagonal = subject?.kind === 'character' ? subject.character.diagonal : subject?.kind === 'face' ? subject.box.diagonal : 1;
     return commonScale(rms, diagonal);
   }
+
+  // For the scale alone: what the skin says of unseen examples, else of its own, else what was measured here.
+  private typicalError(skin: Skin): number {
+    const measured = this.clips().map((_, clip) => this.measureOf(skin, clip)?.rms).find((rms) => rms !== undefined);
+    return skin.facts?.holdout?.rms ?? skin.facts?.train?.rms ?? measured ?? NaN;
+  }
+
+  // Some clip of the character has a truth.
+  hasTruth(): boolean { return this.clips().some(({ truth }) => truth); }
 
   scale(): number { return this.store.get().scale ?? this.autoScale(); }
 }

@@ -35,9 +35,12 @@ export interface Measure {
   frames: number;
 }
 
-export interface Figures extends Measure {
-  on: string; // "held out", "training" or "measured"
-  nanoseconds: number | null; // a vertex, on one core of the server's machine
+// Nanoseconds a vertex for whole frames, on one core of the server's machine: the median, and the middle half.
+export interface Figures {
+  nanoseconds: number;
+  nanoseconds_low: number;
+  nanoseconds_high: number;
+  timed_frames: number;
 }
 
 /** Facts about the fit of a skin. */
@@ -58,8 +61,10 @@ export interface Skin {
   file: string;
   bytes: number;
   facts: Facts | null; // null: made by an older pelt
-  figures: string | null; // Figures or null
+  figures: string | null;
   errors: string | null; // Errors of clip %d
+  measure: string | null; // Measure of clip %d
+  vertices: string | null; // f32 [vertex]: RMS error over the frames of clip %d
   inside: string | null;
 }
 
@@ -128,6 +133,13 @@ export interface LightBox {
 }
 
 export type Box = FaceBox | LightBox;
+
+// How much there is: more than is known means that something was added.
+export interface Counts {
+  characters: number;
+  skins: number;
+  boxes: number;
+}
 
 export interface Errors {
   rms: number[];

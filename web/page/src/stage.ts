@@ -18,8 +18,8 @@ import { CLAY, HEAT, NORMALS, PAINT, TEXTURES, createSurface, type Surface } fro
 
 export type Arrangement = Layout | 'truth'; // what is actually shown: without truth or model there is one pane
 
-const TITLES: Record<Pane, string> = { truth: 'Truth', model: 'Model', difference: 'Difference' };
-const PANES: Record<Arrangement, Pane[]> = { side: ['truth', 'model', 'difference'], overlay: ['model'], wipe: ['model'], model: ['model'], truth: ['truth'] };
+const TITLES: Record<string, string> = { truth: 'Truth', model: 'Model', difference: 'Difference' };
+const PANES: Record<Arrangement, Pane[]> = { side: ['truth', 'model', 'difference'], overlay: ['model'], wipe: ['model'], model: ['model'], truth: ['truth'], skins: ['truth', 'model', 'other'] };
 
 const LEGEND = 84; // pixels at the bottom of a pane covered by the legend
 
@@ -42,6 +42,7 @@ class Body {
   readonly wires: Mesh;
   readonly scene = new Scene();
   parts: Surface[] = [];
+  stale = true; // its errors are not those of its positions
 
   constructor(mesh: MeshData, index: BufferAttribute | null, textures: Textures | null) {
     const dynamic = (array: Float32Array, size: number) => new BufferAttribute(array, size).setUsage(DynamicDrawUsage);
@@ -110,6 +111,8 @@ export class Stage implements StageOfApp {
   private readonly box = new Box3();
   private model: Body | null = null;
   private real: Body | null = null;
+  private second: Body | null = null; // another skin
+  private textures: Textures | null = null;
   private asOne: Uint32Array | null = null;
   private hasModel = false;
   private painted = false;
@@ -147,24 +150,47 @@ export class Stage implements StageOfApp {
   }
 
   clear() {
-    for (const body of [this.model, this.real]) body?.free();
-    this.model = this.real = this.mesh = this.truth = null;
+    for (const body of [this.model, this.real, this.second]) body?.free();
+    this.model = this.real = this.second = this.mesh = this.truth = this.textures = null;
     this.hasModel = this.painted = false;
     this.overlay.clear();
   }
 
   dress(textures: Textures) {
-    this.model?.dress(textures);
-    this.real?.dress(textures);
+    this.textures = textures;
+    for (const body of [this.model, this.real, this.second]) body?.dress(textures);
     this.redraw();
   }
 
   get dressed() { return (this.model?.parts.length ?? 0) > 0; }
   get positions() { return this.model?.positions ?? null; }
   get normals() { return this.model?.normals ?? null; }
-  get errors() {
-    this.compare();
-    return this.model?.errors ?? null;
+  get errors() { return this.errorsIn('model'); }
+
+  // What a pane draws, and how far each vertex of it is from the truth.
+  private bodyOf(pane: Pane): Body | null { return pane === 'truth' ? this.real : pane === 'other' ? this.second : this.model; }
+  positionsIn(pane: Pane): Float32Array | null { return this.bodyOf(pane)?.positions ?? null; }
+  normalsIn(pane: Pane): Float32Array | null { return this.bodyOf(pane)?.normals ?? null; }
+  errorsIn(pane: Pane): Float32Array | null {
+    const body = pane === 'truth' ? this.model : this.bodyOf(pane);
+    if (body) this.compare(body);
+    return body?.errors ?? null;
+  }
+
+  // A second skin stands beside the first. Its positions and normals are to be written, and this called again.
+  setOther(there: boolean) {
+    if (!there && !this.second) return;
+    if (there && !this.second && this.mesh) {
+      this.second = new Body(this.mesh, this.mesh.triangles ? this.model!.geometry.getIndex() : null, this.textures);
+      this.arrange();
+    } else if (!there) {
+      this.second?.free();
+      this.second = null;
+      this.arrange();
+    }
+    this.second?.changed('position', 'normal');
+    if (this.second) this.second.stale = true;
+    this.redraw();
   }
 
   // Called after the model's positions and normals were written, or there is no model.
@@ -172,7 +198,7 @@ export class Stage implements StageOfApp {
     const before = this.hasModel;
     this.hasModel = there;
     this.model?.changed('position', 'normal');
-    this.staleErrors = true;
+    if (this.model) this.model.stale = true;
     if (before !== there) this.arrange();
     this.redraw();
   }
@@ -184,14 +210,14 @@ export class Stage implements StageOfApp {
       this.real.positions.set(truth);
       this.real.changed('position');
     }
-    this.staleNormals = this.staleErrors = true;
+    this.staleNormals = true;
+    for (const body of [this.model, this.second]) if (body) body.stale = true;
     if (before !== (truth !== null)) this.arrange();
     this.redraw();
   }
 
   // Normals of the truth and distances from it are computed on demand: playing only the model costs nothing extra.
   private staleNormals = false;
-  private staleErrors = false;
 
   private shadeTruth() {
     if (!this.staleNormals || !this.truth || !this.real || !this.mesh) return;
@@ -201,10 +227,10 @@ export class Stage implements StageOfApp {
   }
 
   // Distances between model and truth, for the heat map.
-  private compare() {
-    if (!this.model || !this.staleErrors) return;
-    this.staleErrors = false;
-    const { positions, errors } = this.model;
+  private compare(body: Body) {
+    if (!body.stale) return;
+    body.stale = false;
+    const { positions, errors } = body;
     const truth = this.truth;
     if (!truth || !this.hasModel) errors.fill(0);
     else {
@@ -213,7 +239,7 @@ export class Stage implements StageOfApp {
         errors[v] = Math.sqrt(x * x + y * y + z * z);
       }
     }
-    this.model.changed('error');
+    body.changed('error');
   }
 
   setScale(scale: number) {
@@ -261,8 +287,10 @@ export class Stage implements StageOfApp {
   // -- Panes
 
   private arrange() {
-    this.arrangement = this.truth && this.hasModel ? this.look.layout : this.truth ? 'truth' : 'model';
-    const wanted = this.mesh ? PANES[this.arrangement] : [];
+    const { layout } = this.look;
+    const together = layout === 'skins' ? (this.second ? 'skins' : 'side') : layout;
+    this.arrangement = this.hasModel && (this.truth || together === 'skins') ? together : this.truth ? 'truth' : 'model';
+    const wanted = this.mesh ? PANES[this.arrangement].filter((name) => name !== 'truth' || this.truth) : [];
     for (const [name, element] of this.panes) {
       if (wanted.includes(name)) continue;
       element.remove();
@@ -280,9 +308,9 @@ export class Stage implements StageOfApp {
   }
 
   // The title of a pane, with a smaller note.
-  title(name: Pane, note: string, ...words: Pane[]) {
+  title(name: Pane, note: string, ...words: string[]) {
     const head = this.panes.get(name)?.querySelector('.pane-title');
-    const names = (words.length ? words : [name]).map((word) => el('b', { data: { ink: word } }, TITLES[word]));
+    const names = (words.length ? words : [name]).map((word) => el('b', { data: { ink: word } }, TITLES[word] ?? word));
     head?.replaceChildren(...names.flatMap((element) => [element, ' ']), el('span', {}, note));
   }
 
@@ -397,6 +425,20 @@ export class Stage implements StageOfApp {
     this.redraw();
   }
 
+  // The points in the middle, as large as fits, from where the camera looks now.
+  lookAtPoints(points: ArrayLike<number>) {
+    const box = new Box3().setFromArray(points as number[]);
+    if (box.isEmpty()) return;
+    const slope = Math.tan((this.camera.fov * Math.PI) / 360) * Math.min(1, this.camera.aspect);
+    const reach = Math.max(box.getSize(new Vector3()).length() / 2, 0.02 * this.box.getSize(new Vector3()).length());
+    const offset = this.camera.position.clone().sub(this.controls.target).setLength(1.25 * reach / Math.sin(Math.atan(slope)));
+    box.getCenter(this.controls.target);
+    this.camera.position.copy(this.controls.target).add(offset);
+    this.framed = false;
+    this.controls.update();
+    this.redraw();
+  }
+
   turn(across: number, upward: number) {
     const offset = this.camera.position.clone().sub(this.controls.target);
     offset.applyAxisAngle(new Vector3(0, 1, 0), across);
@@ -445,9 +487,10 @@ export class Stage implements StageOfApp {
       renderer.setScissor(left, bottom, wide, tall);
       if (this.arrangement === 'overlay') this.drawOverlaid();
       else if (this.arrangement === 'wipe') this.drawWiped(width, height);
-      else this.drawBody(name === 'truth' ? this.real : this.model, name === 'difference');
+      else this.drawBody(this.bodyOf(name)!, name === 'difference');
     }
     this.drawnFrames++;
+    this.element.dispatchEvent(new Event('drawn'));
   }
 
   private modeOf(body: Body, heat: boolean): number {
@@ -458,8 +501,8 @@ export class Stage implements StageOfApp {
 
   private drawBody(body: Body, heat: boolean, tint: [number, number, number] = [1, 1, 1], opacity = 1) {
     if (body === this.real) this.shadeTruth();
-    const mode = this.modeOf(body, heat || (this.look.difference && body === this.model && this.truth !== null));
-    if (mode === HEAT) this.compare();
+    const mode = this.modeOf(body, heat || (this.look.difference && body !== this.real && this.truth !== null));
+    if (mode === HEAT) this.compare(body);
     body.object.material = mode === TEXTURES ? body.parts : body.surface;
     for (const surface of body.surfaces()) {
       surface.uniforms.tint.value.set(...tint);

@@ -1,12 +1,15 @@
 // store.ts: the user's choices. Everything drawn follows from them and from the resources.
 
-export type Layout = 'side' | 'overlay' | 'wipe' | 'model';
+export type Layout = 'side' | 'overlay' | 'wipe' | 'model' | 'skins';
 export type Shading = 'clay' | 'textures' | 'normals';
 export type Path = 'wasm' | 'webgpu' | 'webgl2';
 
 export interface State {
   subject: number; // index in app.subjects
   skin: number;
+  other: number; // the second of two skins side by side
+  vertex: number; // marked in the panes; -1: none
+  probe: boolean; // tells of the vertex under the pointer
   clip: number;
   frame: number;
   playing: boolean;
@@ -23,7 +26,7 @@ export interface State {
 }
 
 export const FIRST: State = {
-  subject: -1, skin: 0, clip: 0, frame: 0, playing: false, speed: 1,
+  subject: -1, skin: 0, other: 1, vertex: -1, probe: true, clip: 0, frame: 0, playing: false, speed: 1,
   layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5, scale: null, path: 'wasm', panel: 'numbers',
 };
 

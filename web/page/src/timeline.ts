@@ -29,7 +29,7 @@ export function timeline(session: Session) {
 
   const clips = el('select', { className: 'clip', title: 'Clip ([ and ])', aria: { label: 'Clip' }, on: { change: () => store.set({ clip: Number(clips.value), frame: 0, playing: false }) } });
   const play = el('button', { type: 'button', className: 'plain play', title: 'Play (space)', aria: { label: 'Play' }, on: { click: () => store.set({ playing: !store.get().playing }) } });
-  const place = el('span', { className: 'place number' });
+  const place = el('span', { className: 'place number', title: 'Frame, and the last one; the first is 0, as for `pelt measure`' });
   const figures = el('span', { className: 'frame-figures number', role: 'status' });
   const worst = el('button', { type: 'button', title: 'The frame where this skin is worst (W)', className: 'tiny go-worst', aria: { label: 'Go to the worst frame' }, on: { click: () => goToWorst() } }, icon('worst'), el('span', {}, 'worst frame'));
   const kinds = segments<Kind>('Curve', [
@@ -37,7 +37,7 @@ export function timeline(session: Session) {
   ], () => kind, (value) => { kind = value; kinds.update(); draw(); });
   const speed = el('select', { className: 'speed', title: 'Speed; max: one frame per display refresh', aria: { label: 'Speed' }, on: { change: () => store.set({ speed: Number(speed.value) }) } },
     ...[['0.25', '¼×'], ['0.5', '½×'], ['1', '1×'], ['2', '2×'], ['0', 'max']].map(([value, text]) => el('option', { value, selected: value === '1' }, text)));
-  const chart = svg('svg', { class: 'chart', role: 'slider', tabindex: 0, 'aria-label': 'Frame', 'aria-valuemin': 1 });
+  const chart = svg('svg', { class: 'chart', role: 'slider', tabindex: 0, 'aria-label': 'Frame', 'aria-valuemin': 0 });
   const tip = el('div', { className: 'tip', hidden: true });
   const track = el('div', { className: 'track' }, tip);
   track.prepend(chart);
@@ -65,8 +65,20 @@ export function timeline(session: Session) {
     return curve.reduce((best, value, i) => (value > curve[best]! ? i : best), 0);
   }
 
+  // Marks its worst vertex too: known beforehand for skins, seen when the frame is there for faces.
   function goToWorst() {
-    if (current()) store.set({ frame: worstFrame(), playing: false });
+    const curve = current();
+    if (!curve) return;
+    const frame = worstFrame();
+    const known = curve.worst_vertex?.[frame];
+    const there = frame === store.get().frame;
+    if (known === undefined && !there) {
+      const end = session.on('truth', () => {
+        end();
+        if (store.get().frame === frame) store.set({ vertex: session.worstVertex() });
+      });
+    }
+    store.set({ frame, playing: false, vertex: known ?? (there ? session.worstVertex() : -1) });
   }
 
   function path(values: number[], most: number): string {
@@ -90,9 +102,7 @@ export function timeline(session: Session) {
       }
     } else chart.append(svg('line', { class: 'grid', x1: LEFT, x2: width() - RIGHT, y1: base, y2: base }));
     const step = nice(Math.max(1, count / Math.max(2, width() / 90)));
-    for (let number = step > 1 ? 0 : 1; number <= count; number += step) {
-      chart.append(svg('text', { class: 'tick x', x: x(Math.max(0, number - 1)), y: height() - 3 }, String(Math.max(1, number))));
-    }
+    for (let frame = 0; frame < count; frame += step) chart.append(svg('text', { class: 'tick x', x: x(frame), y: height() - 3 }, String(frame)));
     const order = curves.map((_, i) => i).filter((i) => i !== store.get().skin).concat(store.get().skin);
     for (const i of order) {
       const curve = curves[i];
@@ -103,7 +113,7 @@ export function timeline(session: Session) {
       const frame = worstFrame();
       const y = TOP + (base - TOP) * (1 - Math.min(1, own[frame]! / most));
       const mark = svg('path', { class: `worst ${ink(store.get().skin)}`, d: `M${x(frame)} ${y - 2}l-5 -7h10z`, 'data-frame': frame });
-      mark.append(svg('title', {}, `Worst frame: ${frame + 1}`));
+      mark.append(svg('title', {}, `Worst frame: ${frame}`));
       mark.addEventListener('pointerdown', (event) => { event.stopPropagation(); goToWorst(); });
       chart.append(mark);
     }
@@ -118,11 +128,12 @@ export function timeline(session: Session) {
     head?.setAttribute('x1', String(at));
     head?.setAttribute('x2', String(at));
     chart.querySelector('.head-dot')?.setAttribute('cx', String(at));
-    chart.setAttribute('aria-valuenow', String(frame + 1));
-    chart.setAttribute('aria-valuemax', String(frames()));
-    place.replaceChildren(el('b', {}, String(frame + 1)), ` / ${frames()}`);
+    chart.setAttribute('aria-valuenow', String(frame));
+    chart.setAttribute('aria-valuemax', String(Math.max(0, frames() - 1)));
+    place.replaceChildren(el('b', {}, String(frame)), ` / ${Math.max(0, frames() - 1)}`);
     const curve = current();
-    figures.textContent = (['rms', 'max'] as const).flatMap((one) => (curve?.[one] ? [`${one} ${short(curve[one][frame] ?? NaN)}`] : [])).join(' · ');
+    holder.classList.toggle('untrue', session.pose.pulled);
+    figures.textContent = session.pose.pulled ? 'changed pose: no truth, so no error' : (['rms', 'max'] as const).flatMap((one) => (curve?.[one] ? [`${one} ${short(curve[one][frame] ?? NaN)}`] : [])).join(' · ');
     worst.hidden = !curve;
     kinds.group.hidden = !(curve?.rms && curve.max);
   }
@@ -155,7 +166,7 @@ export function timeline(session: Session) {
     const { left } = track.getBoundingClientRect();
     const frame = frameAt(event.clientX - left);
     const rows = curves.flatMap((curve, i) => curve?.[kind] ? [el('div', {}, el('i', { className: `swatch ${ink(i)}` }), el('span', {}, session.measured(store.get().clip)[i]?.name ?? ''), el('b', { className: 'number' }, short(curve[kind]![frame] ?? NaN)))] : []);
-    tip.replaceChildren(el('div', { className: 'tip-head' }, `frame ${frame + 1}`), ...rows);
+    tip.replaceChildren(el('div', { className: 'tip-head' }, `frame ${frame}`), ...rows);
     tip.hidden = false;
     tip.style.left = `${Math.min(width() - tip.offsetWidth - 4, Math.max(4, x(frame) + 10))}px`;
   }
@@ -166,6 +177,7 @@ export function timeline(session: Session) {
   chart.addEventListener('pointerleave', () => { tip.hidden = true; });
   new ResizeObserver(draw).observe(track);
   store.watch(['frame'], moveHead);
+  session.on('pose', moveHead);
   store.watch(['skin'], () => (curves[store.get().skin] === undefined ? void fetchCurves() : draw()));
   store.watch(['clip'], () => { clips.value = String(store.get().clip); void fetchCurves(); });
   store.watch(['playing'], ({ playing }) => {

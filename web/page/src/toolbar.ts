@@ -12,7 +12,15 @@ export const LAYOUTS: { value: Layout; label: string; title: string }[] = [
   { value: 'overlay', label: 'Overlay', title: 'Truth in blue under the model in orange: colour remains where they differ' },
   { value: 'wipe', label: 'Wipe', title: 'Truth to the left of a movable line' },
   { value: 'model', label: 'Model', title: 'The model alone' },
+  { value: 'skins', label: 'A | B', title: 'Two skins side by side, with the truth where there is one' },
 ];
+
+// What can be shown of this character at all; and what of it now, because another clip or pose may have a truth.
+const offered = (session: Session, layout: Layout) =>
+  layout === 'model' || (layout === 'skins' ? (session.character()?.skins.length ?? 0) > 1 : session.hasTruth());
+export const possible = (session: Session) =>
+  LAYOUTS.map(({ value }) => value).filter((value) => offered(session, value) && (value === 'model' || value === 'skins' || session.stage.truth !== null));
+
 export const SHADINGS: { value: Shading; label: string; title: string }[] = [
   { value: 'clay', label: 'Clay', title: 'Plain shading' },
   { value: 'textures', label: 'Textures', title: "The character's own textures" },
@@ -21,7 +29,10 @@ export const SHADINGS: { value: Shading; label: string; title: string }[] = [
 
 export function toolbar(session: Session) {
   const { store } = session;
-  const layout = segments('Arrangement', LAYOUTS, () => store.get().layout, (value) => store.set({ layout: value }));
+  const shown = () => (possible(session).includes(store.get().layout) ? store.get().layout : 'model');
+  const layout = segments('Arrangement', LAYOUTS, shown, (value) => store.set({ layout: value }));
+  const second = el('select', { aria: { label: 'The second skin' }, on: { change: () => store.set({ other: Number(second.value) }) } });
+  const pairing = el('label', { className: 'mixing' }, el('span', {}, 'B'), second);
   const shading = segments('Shading', SHADINGS, () => store.get().shading, (value) => store.set({ shading: value }));
   const wires = toggle('Wires', () => store.get().wireframe, (wireframe) => store.set({ wireframe }), 'Edges of the triangles (X)');
   const heat = toggle('Heat', () => store.get().difference, (difference) => store.set({ difference }), 'Distance from the truth on the model (H)');
@@ -32,20 +43,29 @@ export function toolbar(session: Session) {
   const mixing = el('label', { className: 'mixing' }, el('span', { className: 'truth-ink' }, 'truth'), blend, el('span', { className: 'model-ink' }, 'model'));
   const update = () => {
     for (const part of [layout, shading, wires, heat]) part.update();
+    const skins = session.character()?.skins ?? [];
+    second.replaceChildren(...skins.flatMap(({ name }, i) => (i === store.get().skin ? [] : [el('option', { value: String(i) }, name)])));
+    second.value = String(skins.indexOf(session.otherNow()!));
+    pairing.hidden = session.stage.arrangement !== 'skins';
     blend.value = String(store.get().blend);
     mixing.hidden = session.stage.arrangement !== 'overlay';
-    heat.row.hidden = session.stage.arrangement === 'side';
+    heat.row.hidden = session.stage.arrangement === 'side' || !session.hasTruth();
     heat.input.disabled = !session.stage.truth;
     const textures = shading.buttons[1]!;
     textures.disabled = !session.character()?.surface;
-    for (const button of layout.buttons) button.disabled = button.dataset.value !== 'model' && !session.stage.truth;
+    for (const button of layout.buttons) {
+      button.hidden = !offered(session, button.dataset.value as Layout);
+      button.disabled = !possible(session).includes(button.dataset.value as Layout);
+    }
+    layout.group.hidden = layout.buttons.filter(({ hidden }) => !hidden).length < 2;
   };
-  store.watch(['layout', 'shading', 'wireframe', 'difference', 'blend', 'subject'], update);
+  store.watch(['layout', 'shading', 'wireframe', 'difference', 'blend', 'subject', 'skin', 'other'], update);
   session.stage.element.addEventListener('arranged', update);
   session.on('subject', update);
+  session.on('shown', update);
   update();
   return el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
-    layout.group, mixing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
+    layout.group, mixing, pairing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
     el('button', { type: 'button', className: 'plain', title: 'The whole character (F)', aria: { label: 'Show the whole character' },
       on: { click: () => { session.stage.reframe(); } } }, icon('frame')));
 }
@@ -84,7 +104,7 @@ export function legend(session: Session) {
   const auto = el('button', { type: 'button', className: 'tiny', title: 'Fits the scale to the skins of this character', on: { click: () => store.set({ scale: null }) } }, 'auto');
   const holder = el('div', { className: 'legend', role: 'group', aria: { label: 'Scale of the heat map' } },
     el('div', { className: 'legend-title' }, 'Distance from the truth', auto),
-    el('div', { className: 'legend-row' }, bar),
+    bar,
     el('div', { className: 'legend-ticks' }, ...ticks, top));
   const update = () => {
     const scale = session.scale();

@@ -163,6 +163,24 @@ export class Skin {
     return out;
   }
 
+  /** The joints that move a vertex, the strongest first; driven joints come after the others in number. */
+  weightsAt(vertex: number): { joint: number; weight: number }[] {
+    const w = this.#live, { memory } = this;
+    const slot = this.vertexSlots[vertex];
+    if (slot === undefined) throw new RangeError(`vertex ${vertex} does not exist: there are ${this.vertexCount}`);
+    const block = Math.floor(slot / BLOCK);
+    const first = memory.wordsAt(w.blockFirst, w.blockCount + 1);
+    const [from, to] = [first[block]!, first[block + 1]!];
+    const joints = memory.shortsAt(w.entryJoints, to);
+    const weights = memory.floatsAt(w.entryWeights, to * BLOCK);
+    const out = [];
+    for (let e = from; e < to; e++) {
+      const weight = weights[BLOCK * e + (slot % BLOCK)]!;
+      if (weight !== 0) out.push({ joint: joints[e]!, weight });
+    }
+    return out.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+  }
+
   /** The mesh at rest in the file's order, without the corrective. */
   restPositions(): Float32Array {
     return this.#rest(this.#live.restPositions);

@@ -1,12 +1,13 @@
 import type { App, Panel } from '../app';
 import { numbers } from './numbers';
+import { regions } from './regions';
 import { pull } from './pull';
 import { inside } from './inside';
 import { face } from './face';
 import { light } from './light';
 import { fit, takeDrops } from './fit';
 
-export const panels: Panel[] = [numbers, pull, inside, face, light, fit];
+export const panels: Panel[] = [numbers, regions, pull, inside, face, light, fit];
 
 // What panels do before they are opened: light scenes and faces open their own panels, and files may be dropped
 // anywhere.

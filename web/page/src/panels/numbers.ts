@@ -1,15 +1,12 @@
-// numbers.ts: figures of the current frame and skin.
+// numbers.ts: figures of the current frame, of one vertex, and of the skin.
 
 import type { App, Panel } from '../app';
-import { el, section } from '../dom';
-import { bytesText, quantile, short } from '../heat';
-import type { Facts, Measure } from '../show';
+import type { Session } from '../session';
+import { el, section, toggle } from '../dom';
+import { quantile, short } from '../heat';
+import { strongest } from '../probe';
+import { list, skinCard, type Pair } from './about_skin';
 import './numbers.css';
-
-type Pair = [string, string, string?];
-
-const list = (pairs: Pair[]) => el('dl', { className: 'pairs' }, ...pairs.flatMap(([name, value, title]) =>
-  [el('dt', { title: title ?? '' }, name), el('dd', { className: 'number' }, value)]));
 
 // Distances in the current picture, from the positions that are drawn.
 function frameFigures(app: App): Pair[] {
@@ -31,57 +28,80 @@ function frameFigures(app: App): Pair[] {
     ['rms', short(rms), 'Root mean square distance'],
     ['95 % of vertices below', short(distances[Math.floor(0.95 * (distances.length - 1))]!)],
     ['largest', short(largest)],
-    ['worst vertex', String(worst)],
+    ['worst vertex', el('button', { type: 'button', className: 'quiet-link', title: 'Mark it and look at it (E)', on: { click: () => (app as Session).lookAtVertex(worst) } }, String(worst))],
   ];
 }
 
-const measurePairs = (on: string, measure: Measure | null): Pair[] => !measure ? [] : [
-  [`${on}: rms`, short(measure.rms)],
-  [`${on}: largest`, short(measure.max)],
-  [`${on}: rel err`, measure.rel_err === null ? 'unknown' : short(measure.rel_err), "Relative to a linear blend with the file's own weights"],
-  [`${on}: frames`, String(measure.frames)],
-];
-
-function factPairs(facts: Facts | null): Pair[] {
-  if (!facts) return [['its fit', 'unknown', 'Made by an older pelt: fit again to see what it was trained on']];
-  return [
-    ['made by', facts.made_by], ['bundle', facts.bundle], ['method', facts.method], ['blend', facts.blend],
-    ['corrective', facts.corrective], ['trained on', facts.clips.join(', ') || 'no examples'], ['examples', String(facts.examples)],
-    ...measurePairs('training', facts.train), ...measurePairs('held out', facts.holdout),
-  ];
+// One vertex, by its number or by a press in the picture.
+function vertexSection(app: Session) {
+  const told = el('div');
+  const field = el('input', { type: 'number', min: '0', step: '1', className: 'vertex-field', placeholder: 'number', aria: { label: 'Vertex number' } });
+  const look = el('button', { type: 'button', className: 'tiny', on: { click: () => { if (app.store.get().vertex >= 0) app.lookAtVertex(app.store.get().vertex); } } }, 'look at it');
+  const clear = el('button', { type: 'button', className: 'tiny', title: 'Removes the mark (Escape)', on: { click: () => app.store.set({ vertex: -1 }) } }, 'clear');
+  const probing = toggle('Probe', () => app.store.get().probe, (probe) => app.store.set({ probe }), 'Tells of the vertex under the pointer (P)');
+  field.addEventListener('change', () => {
+    const count = app.stage.mesh?.vertices ?? 0;
+    const vertex = field.value === '' ? -1 : Number(field.value);
+    if (vertex >= count || !Number.isInteger(vertex) || vertex < -1) app.say(`The vertices have the numbers 0 to ${count - 1}.`, 'problem');
+    else app.store.set({ vertex });
+    draw();
+  });
+  field.addEventListener('keydown', (event) => event.stopPropagation());
+  function draw() {
+    const { vertex } = app.store.get();
+    const there = vertex >= 0;
+    if (document.activeElement !== field || !there) field.value = there ? String(vertex) : '';
+    field.max = String(Math.max(0, (app.stage.mesh?.vertices ?? 1) - 1));
+    look.hidden = clear.hidden = !there;
+    const error = there && app.stage.truth && app.stage.positions ? app.stage.errors?.[vertex] : undefined;
+    const pairs: Pair[] = !there ? [] : [
+      ...(error === undefined ? [] : [['from the truth', short(error)] as Pair]),
+      ...strongest(app, vertex).map(({ name, driver, weight }): Pair => [name, `${(100 * weight).toFixed(1)} %`, driver ? `Weight of a joint that ${driver} drives` : 'Weight of this joint']),
+    ];
+    told.replaceChildren(there ? list(pairs) : el('p', { className: 'hint' }, `Point at the surface, press to mark a vertex, or type its number.${app.hasTruth() ? ' E marks the worst one.' : ''}`));
+  }
+  app.store.watch(['vertex'], draw);
+  app.store.watch(['probe'], probing.update);
+  return { element: section('Vertex', el('div', { className: 'vertex-row' }, field, look, clear, el('div', { className: 'gap' }), probing.row), told), draw };
 }
 
 export const numbers: Panel = {
   id: 'numbers',
   title: 'Numbers',
+  key: 'n',
   mount(element, app) {
     let shown = true;
+    let unfolded = false;
+    const session = app as Session;
     const frame = el('div');
     const speed = el('div');
     const skin = el('div');
+    const vertex = vertexSection(session);
     const times: number[] = [];
     const drawFrame = () => {
       if (!shown) return;
       const pairs = frameFigures(app);
       frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was changed: there is no truth for it.' : app.stage.truth ? 'No skin is open.' : 'There is no truth to compare with.'));
+      vertex.draw();
     };
     const drawSpeed = (milliseconds: number) => {
       times.push(milliseconds);
       if (times.length > 60) times.shift();
       if (!shown) return;
-      const middle = quantile(times, 0.5);
+      const [low, middle, high] = [0.25, 0.5, 0.75].map((share) => quantile(times, share)) as [number, number, number];
       const open = app.skin();
       speed.replaceChildren(open ? list([
         ['deform', `${middle.toFixed(2)} ms`, 'Pose, positions and normals; median of the last 60'],
+        ...(times.length < 5 ? [] : [['half of them', `${low.toFixed(2)} to ${high.toFixed(2)} ms`] as Pair]),
         ['a vertex', `${((1e6 * middle) / open.vertexCount).toFixed(1)} ns`],
         ['vertices', open.vertexCount.toLocaleString('en')],
       ]) : el('p', { className: 'hint' }, 'No skin is open.'));
     };
     const drawSkin = () => {
-      times.length = 0;
       const subject = app.subject();
       const now = subject?.kind === 'character' ? subject.character.skins[app.store.get().skin] : null;
-      skin.replaceChildren(now ? list([['file', bytesText(now.bytes)], ...factPairs(now.facts)]) : el('p', { className: 'hint' }, 'No skin is open.'));
+      unfolded = skin.querySelector('details')?.open ?? unfolded;
+      skin.replaceChildren(now && subject?.kind === 'character' ? skinCard(now, session.figures(now), subject.character.vertices, unfolded) : el('p', { className: 'hint' }, 'No skin is open.'));
     };
     // Ten times a second is enough for a reader, and must not slow down playback.
     let due = 0;
@@ -89,13 +109,14 @@ export const numbers: Panel = {
       drawSpeed(milliseconds);
       due ||= window.setTimeout(() => { due = 0; drawFrame(); }, 100);
     });
-    app.on('skin', drawSkin);
+    app.on('skin', () => { times.length = 0; drawSkin(); });
+    session.on('figures', drawSkin);
     app.on('subject', () => { drawSkin(); drawFrame(); });
     drawFrame();
     drawSkin();
     drawSpeed(0);
     times.length = 0;
-    element.append(section('This frame', frame), section('Speed in this browser', speed), section('About this skin', skin));
+    element.append(section('This frame', frame), vertex.element, section('This skin', skin), section('Speed in this browser', speed));
     return { shown: () => { shown = true; drawFrame(); drawSkin(); }, hidden: () => { shown = false; } };
   },
 };

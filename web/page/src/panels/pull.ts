@@ -92,7 +92,7 @@ class Pulling {
    * drag. */
   private arrange(on: boolean): void {
     const { layout } = this.app.store.get();
-    if (on && layout !== 'model') {
+    if (on && layout !== 'model' && layout !== 'skins') {
       this.before = layout;
       this.app.store.set({ layout: 'model' });
     } else if (!on && this.before && layout === 'model') {
