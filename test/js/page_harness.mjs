@@ -34,14 +34,14 @@ export function serve(words) {
   });
 }
 
-export const launch = () => chromium.launch({
+export const launch = (...more) => chromium.launch({
   executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
   args: ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan", "--use-angle=swiftshader",
-    "--ignore-gpu-blocklist", "--enable-unsafe-swiftshader", "--disable-gpu-compositing", "--disable-gpu-rasterization"], // the page itself is drawn without it
+    "--ignore-gpu-blocklist", "--enable-unsafe-swiftshader", "--disable-gpu-compositing", "--disable-gpu-rasterization", ...more], // the page itself is drawn without it
 });
 
-export async function openPage(browser, url, size) {
-  const context = await browser.newContext({ viewport: size, colorScheme: "dark", deviceScaleFactor: pictures ? 1 : 0.5 }); // few pixels: they are drawn by the processor
+export async function openPage(browser, url, size, more = {}) {
+  const context = await browser.newContext({ viewport: size, colorScheme: "dark", deviceScaleFactor: pictures ? 1 : 0.5, ...more }); // few pixels: they are drawn by the processor
   if (otherScript) {
     await context.route("**/assets/index-*.js", (route) => route.fulfill({ path: otherScript, contentType: "text/javascript" }));
     await context.route("**/*.wasm", (route) => route.fulfill({ path: otherWasm, contentType: "application/wasm" }));

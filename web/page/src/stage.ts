@@ -339,7 +339,7 @@ export class Stage implements StageOfApp {
   // Until the user moves the camera, keeps the whole motion of the clip in view.
   keepInView() {
     const shown = this.hasModel ? this.positions : this.truth;
-    if (!this.framed || !shown) return;
+    if (!this.framed || !shown || !this.controls.enabled) return; // what is dragged stays under the pointer
     const now = new Box3().setFromArray(shown);
     if (!this.fresh && this.box.containsBox(now)) return;
     if (this.fresh) this.box.copy(now); // the first pose is more telling than the rest pose
