@@ -12,6 +12,7 @@ import type { Pane, Stage as StageOfApp } from './app';
 import type { MeshData } from './data';
 import type { Part } from './show';
 import type { Layout, Shading, State } from './store';
+import { makeDrawable } from './canvas';
 import { el } from './dom';
 import { shadedAsOne, smoothNormals } from './normals';
 import { CLAY, HEAT, NORMALS, PAINT, TEXTURES, createSurface, type Surface } from './surface';
@@ -47,7 +48,6 @@ class Body {
     const dynamic = (array: Float32Array, size: number) => new BufferAttribute(array, size).setUsage(DynamicDrawUsage);
     this.geometry.setAttribute('position', dynamic(mesh.positions.slice(), 3));
     this.geometry.setAttribute('normal', dynamic(mesh.normals.slice(), 3));
-    this.geometry.setAttribute('error', dynamic(new Float32Array(mesh.vertices), 1));
     if (index) this.geometry.setIndex(index);
     this.surface.uniforms.points.value = mesh.triangles === 0;
     this.object = mesh.triangles ? new Mesh(this.geometry, this.surface) : new Points(this.geometry, this.surface);
@@ -59,7 +59,6 @@ class Body {
 
   get positions() { return this.geometry.attributes.position!.array as Float32Array; }
   get normals() { return this.geometry.attributes.normal!.array as Float32Array; }
-  get errors() { return this.geometry.attributes.error!.array as Float32Array; }
 
   dress(textures: Textures) {
     this.geometry.setAttribute('uv', new BufferAttribute(textures.uvs, 2));
@@ -88,13 +87,28 @@ class Body {
   }
 }
 
+// As Box3.setFromArray, which takes several times as long: it is done at every frame.
+function boxOf(positions: Float32Array): Box3 {
+  let [left, low, near, right, high, far] = [Infinity, Infinity, Infinity, -Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < positions.length; i += 3) {
+    const x = positions[i]!, y = positions[i + 1]!, z = positions[i + 2]!;
+    if (x < left) left = x;
+    if (x > right) right = x;
+    if (y < low) low = y;
+    if (y > high) high = y;
+    if (z < near) near = z;
+    if (z > far) far = z;
+  }
+  return new Box3(new Vector3(left, low, near), new Vector3(right, high, far));
+}
+
 export interface Drawn { layout: Layout; shading: Shading; wireframe: boolean; difference: boolean; wipe: number; blend: number }
 
 export class Stage implements StageOfApp {
   readonly camera = new PerspectiveCamera(30, 1, 0.01, 100);
   readonly overlay = new Group();
   readonly element = el('div', { className: 'stage' });
-  readonly canvas = el('canvas', { className: 'stage-canvas', aria: { hidden: 'true' } });
+  readonly canvas: HTMLCanvasElement;
   readonly renderer: WebGLRenderer;
   mesh: MeshData | null = null;
   truth: Float32Array | null = null;
@@ -117,11 +131,14 @@ export class Stage implements StageOfApp {
   private fresh = true; // only the rest pose has been framed so far
   private waiting = 0;
   private scale = 1;
+  private size = { width: 0, height: 0, ratio: 0 }; // of the canvas
   private covered: HTMLElement | null = null;
   private look: Drawn = { layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5 };
 
   constructor(onWipe: (share: number) => void) {
-    this.renderer = new WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true, powerPreference: 'high-performance' });
+    const { canvas, context } = makeDrawable();
+    this.canvas = canvas;
+    this.renderer = new WebGLRenderer({ canvas, context: context ?? undefined, alpha: true });
     this.renderer.autoClear = false;
     this.divider = this.createDivider(onWipe);
     this.element.append(this.canvas, this.paneRow, this.divider);
@@ -139,6 +156,8 @@ export class Stage implements StageOfApp {
     const index = mesh.triangles ? new BufferAttribute(mesh.indices, 1) : null;
     this.model = new Body(mesh, index, textures);
     this.real = new Body(mesh, index, textures);
+    this.model.geometry.setAttribute('truth', this.real.geometry.getAttribute('position')); // the heat map is computed where it is drawn
+    this.errorsOf = new Float32Array(mesh.vertices);
     this.model.scene.add(this.overlay);
     this.asOne = mesh.triangles ? shadedAsOne(mesh) : null;
     this.box.setFromArray(mesh.positions);
@@ -162,9 +181,18 @@ export class Stage implements StageOfApp {
   get dressed() { return (this.model?.parts.length ?? 0) > 0; }
   get positions() { return this.model?.positions ?? null; }
   get normals() { return this.model?.normals ?? null; }
-  get errors() {
-    this.compare();
-    return this.model?.errors ?? null;
+
+  // Distances between model and truth, for those who ask.
+  get errors(): Float32Array | null {
+    if (!this.model || !this.staleErrors) return this.model && this.errorsOf;
+    this.staleErrors = false;
+    const { positions } = this.model, { truth, errorsOf: errors } = this;
+    if (!truth || !this.hasModel) return errors.fill(0);
+    for (let v = 0, i = 0; v < errors.length; v++, i += 3) {
+      const x = positions[i]! - truth[i]!, y = positions[i + 1]! - truth[i + 1]!, z = positions[i + 2]! - truth[i + 2]!;
+      errors[v] = Math.sqrt(x * x + y * y + z * z);
+    }
+    return errors;
   }
 
   // Called after the model's positions and normals were written, or there is no model.
@@ -189,9 +217,10 @@ export class Stage implements StageOfApp {
     this.redraw();
   }
 
-  // Normals of the truth and distances from it are computed on demand: playing only the model costs nothing extra.
+  // Normals of the truth are computed on demand: playing only the model costs nothing extra.
   private staleNormals = false;
   private staleErrors = false;
+  private errorsOf = new Float32Array(0);
 
   private shadeTruth() {
     if (!this.staleNormals || !this.truth || !this.real || !this.mesh) return;
@@ -200,23 +229,8 @@ export class Stage implements StageOfApp {
     this.real.changed('normal');
   }
 
-  // Distances between model and truth, for the heat map.
-  private compare() {
-    if (!this.model || !this.staleErrors) return;
-    this.staleErrors = false;
-    const { positions, errors } = this.model;
-    const truth = this.truth;
-    if (!truth || !this.hasModel) errors.fill(0);
-    else {
-      for (let v = 0, i = 0; v < errors.length; v++, i += 3) {
-        const x = positions[i]! - truth[i]!, y = positions[i + 1]! - truth[i + 1]!, z = positions[i + 2]! - truth[i + 2]!;
-        errors[v] = Math.sqrt(x * x + y * y + z * z);
-      }
-    }
-    this.model.changed('error');
-  }
-
   setScale(scale: number) {
+    if (scale === this.scale) return;
     this.scale = scale;
     this.redraw();
   }
@@ -328,9 +342,12 @@ export class Stage implements StageOfApp {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (!width || !height) return;
     if (this.mesh) this.stack(width, height);
-    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
-    this.renderer.setSize(width, height, false);
     if (this.framed) this.frame();
+    const ratio = Math.min(devicePixelRatio, 2);
+    if (this.size.width === width && this.size.height === height && this.size.ratio === ratio) return this.redraw();
+    this.size = { width, height, ratio };
+    this.renderer.setPixelRatio(ratio);
+    this.renderer.setSize(width, height, false);
     this.draw(); // immediately: a resized canvas is black until then
   }
 
@@ -340,7 +357,7 @@ export class Stage implements StageOfApp {
   keepInView() {
     const shown = this.hasModel ? this.positions : this.truth;
     if (!this.framed || !shown || !this.controls.enabled) return; // what is dragged stays under the pointer
-    const now = new Box3().setFromArray(shown);
+    const now = boxOf(shown);
     if (!this.fresh && this.box.containsBox(now)) return;
     if (this.fresh) this.box.copy(now); // the first pose is more telling than the rest pose
     else this.box.union(now);
@@ -459,7 +476,6 @@ export class Stage implements StageOfApp {
   private drawBody(body: Body, heat: boolean, tint: [number, number, number] = [1, 1, 1], opacity = 1) {
     if (body === this.real) this.shadeTruth();
     const mode = this.modeOf(body, heat || (this.look.difference && body === this.model && this.truth !== null));
-    if (mode === HEAT) this.compare();
     body.object.material = mode === TEXTURES ? body.parts : body.surface;
     for (const surface of body.surfaces()) {
       surface.uniforms.tint.value.set(...tint);

@@ -2,7 +2,7 @@
 
 import type { App, Panel } from '../app';
 import { el, section } from '../dom';
-import { bytesText, quantile, short } from '../heat';
+import { bytesText, quantile, ranked, short } from '../heat';
 import type { Facts, Measure } from '../show';
 import './numbers.css';
 
@@ -26,10 +26,9 @@ function frameFigures(app: App): Pair[] {
   }
   const rms = Math.sqrt(squares / distances.length);
   const largest = distances[worst]!;
-  distances.sort();
   return [
     ['rms', short(rms), 'Root mean square distance'],
-    ['95 % of vertices below', short(distances[Math.floor(0.95 * (distances.length - 1))]!)],
+    ['95 % of vertices below', short(ranked(distances, Math.floor(0.95 * (distances.length - 1))))],
     ['largest', short(largest)],
     ['worst vertex', String(worst)],
   ];
@@ -65,11 +64,9 @@ export const numbers: Panel = {
       const pairs = frameFigures(app);
       frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was changed: there is no truth for it.' : app.stage.truth ? 'No skin is open.' : 'There is no truth to compare with.'));
     };
-    const drawSpeed = (milliseconds: number) => {
-      times.push(milliseconds);
-      if (times.length > 60) times.shift();
+    const drawSpeed = () => {
       if (!shown) return;
-      const middle = quantile(times, 0.5);
+      const middle = quantile(times, 0.5) || 0;
       const open = app.skin();
       speed.replaceChildren(open ? list([
         ['deform', `${middle.toFixed(2)} ms`, 'Pose, positions and normals; median of the last 60'],
@@ -86,16 +83,16 @@ export const numbers: Panel = {
     // Ten times a second is enough for a reader, and must not slow down playback.
     let due = 0;
     app.on('deformed', ({ milliseconds }) => {
-      drawSpeed(milliseconds);
-      due ||= window.setTimeout(() => { due = 0; drawFrame(); }, 100);
+      times.push(milliseconds);
+      if (times.length > 60) times.shift();
+      due ||= window.setTimeout(() => { due = 0; drawSpeed(); drawFrame(); }, 100);
     });
     app.on('skin', drawSkin);
     app.on('subject', () => { drawSkin(); drawFrame(); });
     drawFrame();
     drawSkin();
-    drawSpeed(0);
-    times.length = 0;
+    drawSpeed();
     element.append(section('This frame', frame), section('Speed in this browser', speed), section('About this skin', skin));
-    return { shown: () => { shown = true; drawFrame(); drawSkin(); }, hidden: () => { shown = false; } };
+    return { shown: () => { shown = true; drawSpeed(); drawFrame(); drawSkin(); }, hidden: () => { shown = false; } };
   },
 };
