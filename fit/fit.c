@@ -317,7 +317,11 @@ void pelt_fit_report_free(pelt_fit_report *report) {
 
 static pelt_result clean_examples(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
-    pelt_result result = pelt_clean_examples(f, arena, error);
+    f->watch.progress = &f->options.progress;
+    pelt_arena_watch(arena, &f->watch);
+    bool stopped = pelt_next_task(arena, "checking examples", 0, 0, 1);
+    pelt_result result = stopped ? pelt_stopped(error) : pelt_clean_examples(f, arena, error);
+    pelt_arena_watch(arena, NULL);
     f->report.seconds += pelt_wall_seconds() - wall;
     f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
     return result;
