@@ -60,6 +60,8 @@ export async function openPage(browser, url, size, more = {}) {
 export function helpers() {
   const app = globalThis.peltApp;
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+  app.stage.smoothAfter = Infinity; // pictures that are compared have as many pixels
+  app.stage.redraw();
   globalThis.look = {
     // Waits until what was requested is drawn.
     async settled() {
@@ -194,7 +196,9 @@ export async function shoot(page, name) {
   await page.mouse.move(3, 3);
   await settled(page);
   await page.waitForTimeout(300);
+  await page.evaluate(() => globalThis.peltApp.stage.drawFiner(2));
   await page.screenshot({ path: join(pictures, `view-${name}.png`) });
+  await page.evaluate(() => globalThis.peltApp.stage.drawFiner(1));
 }
 
 export async function openSubject(page, index) {

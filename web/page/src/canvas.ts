@@ -1,13 +1,13 @@
-// canvas.ts: what the stage draws on. Smooth edges cost a graphics device nearly nothing, but a processor four times as long;
-// where there is no device, motion is worth more than edges.
+// canvas.ts: what the stage draws on. Smooth edges cost a graphics device nearly nothing, but a processor four times as long:
+// where there is no device, they have to wait until nothing moves.
 
 import { el } from './dom';
 
-export interface Drawable { canvas: HTMLCanvasElement; context: WebGL2RenderingContext | null }
+export interface Drawable { canvas: HTMLCanvasElement; context: WebGL2RenderingContext | null; smooth: boolean }
 
 function drawable(antialias: boolean): Drawable {
   const canvas = el('canvas', { className: 'stage-canvas', aria: { hidden: 'true' } });
-  return { canvas, context: canvas.getContext('webgl2', { alpha: true, depth: true, stencil: false, antialias, powerPreference: 'high-performance' }) };
+  return { canvas, smooth: antialias, context: canvas.getContext('webgl2', { alpha: true, depth: true, stencil: false, antialias, powerPreference: 'high-performance' }) };
 }
 
 function drawnByProcessor(context: WebGL2RenderingContext): boolean {
@@ -16,8 +16,8 @@ function drawnByProcessor(context: WebGL2RenderingContext): boolean {
 }
 
 export function makeDrawable(): Drawable {
-  const smooth = drawable(true);
-  if (!smooth.context || !drawnByProcessor(smooth.context)) return smooth;
-  smooth.context.getExtension('WEBGL_lose_context')?.loseContext();
+  const usual = drawable(true);
+  if (!usual.context || !drawnByProcessor(usual.context)) return usual;
+  usual.context.getExtension('WEBGL_lose_context')?.loseContext();
   return drawable(false);
 }

@@ -22,6 +22,7 @@ export type Arrangement = Layout | 'truth'; // what is actually shown: without t
 const TITLES: Record<Pane, string> = { truth: 'Truth', model: 'Model', difference: 'Difference' };
 const PANES: Record<Arrangement, Pane[]> = { side: ['truth', 'model', 'difference'], overlay: ['model'], wipe: ['model'], model: ['model'], truth: ['truth'] };
 
+const POINT = 3; // pixels of a vertex without triangles
 const LEGEND = 84; // pixels at the bottom of a pane covered by the legend
 
 // The initial camera direction, and its axes.
@@ -114,6 +115,7 @@ export class Stage implements StageOfApp {
   truth: Float32Array | null = null;
   arrangement: Arrangement = 'model';
   drawnFrames = 0; // number of pictures drawn, for measurements
+  smoothAfter = Infinity; // milliseconds without a change after which edges are smoothed, where they are not always
 
   adjusted: (call: Parameters<StageOfApp['adjust']>[0]) => void = () => {}; // set by whoever deforms
 
@@ -132,12 +134,15 @@ export class Stage implements StageOfApp {
   private waiting = 0;
   private scale = 1;
   private size = { width: 0, height: 0, ratio: 0 }; // of the canvas
+  private finer = 1; // pixels drawn for each one of the canvas, across and down
+  private resting = 0;
   private covered: HTMLElement | null = null;
   private look: Drawn = { layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5 };
 
   constructor(onWipe: (share: number) => void) {
-    const { canvas, context } = makeDrawable();
+    const { canvas, context, smooth } = makeDrawable();
     this.canvas = canvas;
+    if (!smooth) this.smoothAfter = 250;
     this.renderer = new WebGLRenderer({ canvas, context: context ?? undefined, alpha: true });
     this.renderer.autoClear = false;
     this.divider = this.createDivider(onWipe);
@@ -346,6 +351,7 @@ export class Stage implements StageOfApp {
     const ratio = Math.min(devicePixelRatio, 2);
     if (this.size.width === width && this.size.height === height && this.size.ratio === ratio) return this.redraw();
     this.size = { width, height, ratio };
+    this.finer = 1;
     this.renderer.setPixelRatio(ratio);
     this.renderer.setSize(width, height, false);
     this.draw(); // immediately: a resized canvas is black until then
@@ -438,8 +444,17 @@ export class Stage implements StageOfApp {
   redraw() {
     this.waiting ||= requestAnimationFrame(() => {
       this.waiting = 0;
-      this.draw();
+      this.drawFiner(1);
+      clearTimeout(this.resting);
+      if (this.smoothAfter < Infinity) this.resting = window.setTimeout(() => this.drawFiner(2), this.smoothAfter);
     });
+  }
+
+  // With more pixels than there are: the browser blends them.
+  drawFiner(times: number) {
+    if (times !== this.finer) this.renderer.setPixelRatio(this.size.ratio * times);
+    this.finer = times;
+    this.draw();
   }
 
   draw() {
@@ -481,6 +496,7 @@ export class Stage implements StageOfApp {
       surface.uniforms.tint.value.set(...tint);
       surface.uniforms.opacity.value = opacity;
       surface.uniforms.scale.value = this.scale;
+      surface.uniforms.pointSize.value = POINT * this.finer;
       surface.transparent = opacity < 1;
     }
     body.surface.uniforms.mode.value = mode;

@@ -124,7 +124,7 @@ export function createSurface(): Surface {
       scale: { value: 1 },
       textured: { value: false },
       image: { value: null },
-      pointSize: { value: 3 },
+      pointSize: { value: 1 },
       points: { value: false },
     },
   }) as unknown as Surface;
