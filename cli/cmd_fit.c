@@ -130,6 +130,13 @@ static void weigh(fitting *f) {
                  f->bundle->path);
 }
 
+/* Between steps that take a while and do not ask themselves. */
+static bool is_stopped(const fitting *f, const char *task) {
+    pelt_error error;
+    if (!f->progress || !pelt_should_stop(f->progress, task, 0)) return false;
+    return pelt_stopped(&error), cli_error(&error), true;
+}
+
 /* The examples, and whether they are consistent. */
 static int read_examples(fitting *f) {
     const cli_args *args = f->args;
@@ -137,6 +144,7 @@ static int read_examples(fitting *f) {
     size_t clip_count;
     if (!cli_clips(f->bundle, cli_value(args, "train"), PELT_NEED_POSITIONS, &clips, &clip_count)) return CLI_FAILED;
     cli_say_placed(args, f->bundle);
+    if (is_stopped(f, "checking files")) return CLI_FAILED;
     pelt_findings findings = pelt_diagnose(f->bundle, clips, clip_count);
     if (!cli_check_findings(args, findings)) return CLI_FAILED;
     for (size_t i = 0; i < findings.count; i++)
@@ -156,6 +164,7 @@ static int fit_bundle(fitting *f) {
         return cli_misuse(args,
                           "--train CLIP,... is missing: name the clips to fit to. Only the plain blends, --method ssd "
                           "and --method ssd --blend distance, need no examples");
+    if (is_stopped(f, "reading files")) return CLI_FAILED;
     f->bundle = cli_bundle(args, args->inputs[0], &error);
     if (!f->bundle) return cli_error(&error);
     if (!cli_cache_options(args, f->bundle)) return CLI_MISUSE;

@@ -4,7 +4,9 @@
 
 int pelt_isa_works(pelt_isa isa) {
     switch (isa) {
+#ifndef PELT_ONLY_SIMD128
     case PELT_ISA_SCALAR:
+#endif
     case PELT_ISA_SIMD128:
         return 1;
 #ifdef __x86_64__
@@ -45,9 +47,14 @@ const pelt_loops *pelt_loops_of(pelt_isa isa) {
     case PELT_ISA_AVX2:
         return &pelt_loops_avx2;
 #endif
+#ifdef PELT_ONLY_SIMD128 /* where nothing else is ever chosen, portable C is left out */
+    default:
+        return &pelt_loops_simd128;
+#else
     case PELT_ISA_SIMD128:
         return &pelt_loops_simd128;
     default:
         return &pelt_loops_scalar;
+#endif
     }
 }

@@ -192,7 +192,8 @@ static pelt_result clean(void *user, pelt_error *error) {
     b->vertices = PELT_NEW(b->arena, all.count, uint32_t);
     b->watch.progress = &b->to->options.progress;
     pelt_arena_watch(b->arena, &b->watch);
-    if (pelt_next_task(b->arena, "examples", 0, b->only_look ? 1 : 0.05, LOOPS * count)) return pelt_stopped(error);
+    if (pelt_next_task(b->arena, "checking examples", 0, b->only_look ? 1 : 0.05, LOOPS * count))
+        return pelt_stopped(error);
     for (uint32_t i = 0; i < count; i++) {
         PELT_SCOPED pelt_arena *work = pelt_arena_inside(b->arena);
         b->look = (pelt_fitting){.bundle = b->from, .options = b->to->options, .arena = work};

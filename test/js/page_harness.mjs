@@ -34,14 +34,14 @@ export function serve(words) {
   });
 }
 
-export const launch = () => chromium.launch({
+export const launch = (...more) => chromium.launch({
   executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
   args: ["--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan", "--use-angle=swiftshader",
-    "--ignore-gpu-blocklist", "--enable-unsafe-swiftshader", "--disable-gpu-compositing", "--disable-gpu-rasterization"], // the page itself is drawn without it
+    "--ignore-gpu-blocklist", "--enable-unsafe-swiftshader", "--disable-gpu-compositing", "--disable-gpu-rasterization", ...more], // the page itself is drawn without it
 });
 
-export async function openPage(browser, url, size) {
-  const context = await browser.newContext({ viewport: size, colorScheme: "dark", deviceScaleFactor: pictures ? 1 : 0.5 }); // few pixels: they are drawn by the processor
+export async function openPage(browser, url, size, more = {}) {
+  const context = await browser.newContext({ viewport: size, colorScheme: "dark", deviceScaleFactor: pictures ? 1 : 0.5, ...more }); // few pixels: they are drawn by the processor
   if (otherScript) {
     await context.route("**/assets/index-*.js", (route) => route.fulfill({ path: otherScript, contentType: "text/javascript" }));
     await context.route("**/*.wasm", (route) => route.fulfill({ path: otherWasm, contentType: "application/wasm" }));
@@ -60,6 +60,8 @@ export async function openPage(browser, url, size) {
 export function helpers() {
   const app = globalThis.peltApp;
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+  app.stage.smoothAfter = Infinity; // pictures that are compared have as many pixels
+  app.stage.redraw();
   globalThis.look = {
     // Waits until what was requested is drawn.
     async settled() {
@@ -194,7 +196,9 @@ export async function shoot(page, name) {
   await page.mouse.move(3, 3);
   await settled(page);
   await page.waitForTimeout(300);
+  await page.evaluate(() => globalThis.peltApp.stage.drawFiner(2));
   await page.screenshot({ path: join(pictures, `view-${name}.png`) });
+  await page.evaluate(() => globalThis.peltApp.stage.drawFiner(1));
 }
 
 export async function openSubject(page, index) {

@@ -70,6 +70,15 @@ test("vertices of one place and normal shade as one, and hard edges stay hard", 
 
 // -- Scales and colours ----------------------------------------------------------------------------------------------------
 
+test("ranks are found without sorting", async () => {
+  const { ranked } = await load("heat");
+  for (const length of [1, 2, 3, 50, 1001]) {
+    const values = Float32Array.from({ length }, () => Math.round(20 * random())), sorted = [...values].sort((a, b) => a - b);
+    for (const rank of new Set([0, Math.floor(length / 3), Math.floor(0.95 * (length - 1)), length - 1])) assert.equal(ranked(values.slice(), rank), sorted[rank]);
+  }
+  ranked(Float32Array.of(1, NaN, 3, NaN, 2), 2); // ends
+});
+
 test("scales are round, and errors have a common one", async () => {
   const { bytesText, commonScale, nice, quantile, short } = await load("heat");
   assert.equal(quantile([3, NaN, 1, 2, 10], 0.5), 2.5);

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -144,6 +144,15 @@ test("joints have names, parents and weights that sum to 1, also driven ones", (
   twice.free();
   assert.throws(() => skin.weightsOf(1000), /joint 1000 does not exist: there are/);
   assert.equal(JSON.parse(skin.aboutText).method, skin.about.method);
+  const broken = Buffer.from(form.file), none = Buffer.from(form.file), entry = none.indexOf("INFO"), at = Number(none.readBigUInt64LE(entry + 8));
+  broken.write("}", at); // where its first brace was
+  none.writeBigUInt64LE(1n, entry + 16); // an empty text and its zero
+  none[at] = 0;
+  for (const [bytes, words] of [[broken, /not JSON/], [none, /no description/]]) {
+    const other = pelt.open(bytes);
+    assert.throws(() => other.about, (thrown) => thrown instanceof PeltError && thrown.code > 0 && words.test(thrown.message));
+    other.free();
+  }
   // At rest nothing moves.
   assert.ok(largestGap(deformed(skin.createPose()).positions, skin.restPositions()) < 1e-6 * form.diagonal);
   skin.free();

@@ -12,6 +12,26 @@ export function quantile(values: number[], share: number): number {
   return sorted[low]! + ((sorted[low + 1] ?? sorted[low]!) - sorted[low]!) * (at - low);
 }
 
+// The value with `rank` smaller ones, without sorting all (Hoare's selection); moves the values around.
+export function ranked(values: Float32Array, rank: number): number {
+  for (let low = 0, high = values.length - 1; low < high;) {
+    const middle = values[(low + high) >> 1]!;
+    let i = low, j = high;
+    while (i <= j) {
+      while (values[i]! < middle) i++;
+      while (values[j]! > middle) j--;
+      if (i > j) break;
+      const kept = values[i]!;
+      values[i++] = values[j]!;
+      values[j--] = kept;
+    }
+    if (rank <= j) high = j;
+    else if (rank >= i) low = i;
+    else break;
+  }
+  return values[rank]!;
+}
+
 // Rounds up to 1, 2 or 5 times a power of ten.
 export function nice(value: number): number {
   const ten = 10 ** Math.floor(Math.log10(value));

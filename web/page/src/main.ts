@@ -17,6 +17,7 @@ import { onTheme } from './theme';
 import { timeline } from './timeline';
 import { legend, toolbar } from './toolbar';
 import { topBar } from './top';
+import './touch.css'; // the last, to win
 
 function emptyPage(session: Session) {
   const text = el('p');

@@ -138,6 +138,7 @@ export class Session implements App {
     const description = subject.kind === 'character' ? subject.character : subject.box;
     if (subject.kind === 'character') this.pose.start(subject.character);
     this.loading(`Reading ${subject.name}`);
+    this.askAhead();
     const mesh = await this.data.mesh(description.mesh);
     if (turn > this.wanted || this.subject()?.name !== subject.name) return; // by name: the list may have been read again
     this.stage.setMesh(mesh, null);
@@ -147,6 +148,13 @@ export class Session implements App {
     this.emitter.emit('subject', subject);
     await Promise.all([this.openSkin(), this.store.get().shading === 'textures' && this.dress()]);
     void this.fetchFigures();
+  }
+
+  // All that the first picture needs, at once rather than one after another. Failures are told by who needs it.
+  private askAhead() {
+    const { clip, frame } = this.store.get();
+    const names = [this.skinNow()?.file, this.clip()?.poses, this.clips()[clip]?.truth];
+    for (const name of names) if (name) void this.data.bytes(numbered(name, frame)).catch(() => {});
   }
 
   // The first clip with a truth that the skin was not trained on, else the first with a truth, else the first.
@@ -323,6 +331,14 @@ export class Session implements App {
     return this.deforming;
   }
 
+  // Once there is a picture: what takes the server or the page long may begin.
+  pictured(): Promise<void> {
+    if (this.stage.mesh && !this.busy) return Promise.resolve();
+    return new Promise((done) => {
+      const end = this.on('pose', () => { end(); done(); });
+    });
+  }
+
   private loading(what: string | null) { this.emitter.emit('loading', { what }); }
 
   // -- Textures
@@ -394,7 +410,15 @@ export class Session implements App {
     this.emitter.emit('figures', undefined);
   }
 
-  errors(skin: Skin, clip: number): Promise<Errors> { return this.data.json<Errors>(numbered(skin.errors!, clip)); }
+  private readonly errorsOf = new Map<string, Promise<Errors>>();
+
+  errors(skin: Skin, clip: number): Promise<Errors> {
+    const name = numbered(skin.errors!, clip);
+    const known = this.errorsOf.get(name) ?? this.data.json<Errors>(name);
+    this.errorsOf.set(name, known);
+    known.catch(() => this.errorsOf.delete(name));
+    return known;
+  }
 
   // What has errors along a clip: a character's skins, or the keyed face.
   measured(clip: number): { name: string; errors: (() => Promise<Partial<Errors>>) | null }[] {

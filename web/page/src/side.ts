@@ -18,7 +18,8 @@ export function sidePanels(session: Session, panels: Panel[]) {
   function open(panel: Panel) {
     const known = mounted.get(panel.id);
     if (known) return known;
-    const element = el('div', { className: `panel panel-${panel.id}`, id: `panel-${panel.id}`, role: 'tabpanel', aria: { labelledby: `tab-${panel.id}` } });
+    const element = el('div', { className: `panel panel-${panel.id}`, id: `panel-${panel.id}`, role: 'tabpanel', tabIndex: 0, aria: { labelledby: `tab-${panel.id}` } }, // it scrolls, so keys must get there
+      el('h2', { className: 'unseen' }, panel.title));
     body.append(element);
     const made = { element, hooks: panel.mount(element, session) ?? {} };
     mounted.set(panel.id, made);

@@ -12,6 +12,7 @@ import type { Pane, Stage as StageOfApp } from './app';
 import type { MeshData } from './data';
 import type { Part } from './show';
 import type { Layout, Shading, State } from './store';
+import { makeDrawable } from './canvas';
 import { el } from './dom';
 import { shadedAsOne, smoothNormals } from './normals';
 import { CLAY, HEAT, NORMALS, PAINT, TEXTURES, createSurface, type Surface } from './surface';
@@ -21,6 +22,7 @@ export type Arrangement = Layout | 'truth'; // what is actually shown: without t
 const TITLES: Record<string, string> = { truth: 'Truth', model: 'Model', difference: 'Difference' };
 const PANES: Record<Arrangement, Pane[]> = { side: ['truth', 'model', 'difference'], overlay: ['model'], wipe: ['model'], model: ['model'], truth: ['truth'], skins: ['truth', 'model', 'other'] };
 
+const POINT = 3; // pixels of a vertex without triangles
 const LEGEND = 84; // pixels at the bottom of a pane covered by the legend
 
 // The initial camera direction, and its axes.
@@ -43,24 +45,40 @@ class Body {
   readonly scene = new Scene();
   parts: Surface[] = [];
   stale = true; // its errors are not those of its positions
+  private readonly errors: Float32Array;
 
   constructor(mesh: MeshData, index: BufferAttribute | null, textures: Textures | null) {
     const dynamic = (array: Float32Array, size: number) => new BufferAttribute(array, size).setUsage(DynamicDrawUsage);
     this.geometry.setAttribute('position', dynamic(mesh.positions.slice(), 3));
     this.geometry.setAttribute('normal', dynamic(mesh.normals.slice(), 3));
-    this.geometry.setAttribute('error', dynamic(new Float32Array(mesh.vertices), 1));
     if (index) this.geometry.setIndex(index);
     this.surface.uniforms.points.value = mesh.triangles === 0;
     this.object = mesh.triangles ? new Mesh(this.geometry, this.surface) : new Points(this.geometry, this.surface);
     this.wires = new Mesh(this.geometry, this.lines);
     for (const object of [this.object, this.wires]) object.frustumCulled = false;
     this.scene.add(this.object, this.wires);
+    this.errors = new Float32Array(mesh.vertices);
     if (textures) this.dress(textures);
+  }
+
+  // The heat map is computed where it is drawn.
+  compareWith(truth: Body) { this.geometry.setAttribute('truth', truth.geometry.getAttribute('position')); }
+
+  // How far its vertices are from the truth, for those who ask.
+  distances(truth: Float32Array | null): Float32Array {
+    const { positions, errors } = this;
+    if (!this.stale) return errors;
+    this.stale = false;
+    if (!truth) return errors.fill(0);
+    for (let v = 0, i = 0; v < errors.length; v++, i += 3) {
+      const x = positions[i]! - truth[i]!, y = positions[i + 1]! - truth[i + 1]!, z = positions[i + 2]! - truth[i + 2]!;
+      errors[v] = Math.sqrt(x * x + y * y + z * z);
+    }
+    return errors;
   }
 
   get positions() { return this.geometry.attributes.position!.array as Float32Array; }
   get normals() { return this.geometry.attributes.normal!.array as Float32Array; }
-  get errors() { return this.geometry.attributes.error!.array as Float32Array; }
 
   dress(textures: Textures) {
     this.geometry.setAttribute('uv', new BufferAttribute(textures.uvs, 2));
@@ -89,18 +107,34 @@ class Body {
   }
 }
 
+// As Box3.setFromArray, which takes several times as long: it is done at every frame.
+function boxOf(positions: Float32Array): Box3 {
+  let [left, low, near, right, high, far] = [Infinity, Infinity, Infinity, -Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < positions.length; i += 3) {
+    const x = positions[i]!, y = positions[i + 1]!, z = positions[i + 2]!;
+    if (x < left) left = x;
+    if (x > right) right = x;
+    if (y < low) low = y;
+    if (y > high) high = y;
+    if (z < near) near = z;
+    if (z > far) far = z;
+  }
+  return new Box3(new Vector3(left, low, near), new Vector3(right, high, far));
+}
+
 export interface Drawn { layout: Layout; shading: Shading; wireframe: boolean; difference: boolean; wipe: number; blend: number }
 
 export class Stage implements StageOfApp {
   readonly camera = new PerspectiveCamera(30, 1, 0.01, 100);
   readonly overlay = new Group();
   readonly element = el('div', { className: 'stage' });
-  readonly canvas = el('canvas', { className: 'stage-canvas', aria: { hidden: 'true' } });
+  readonly canvas: HTMLCanvasElement;
   readonly renderer: WebGLRenderer;
   mesh: MeshData | null = null;
   truth: Float32Array | null = null;
   arrangement: Arrangement = 'model';
   drawnFrames = 0; // number of pictures drawn, for measurements
+  smoothAfter = Infinity; // milliseconds without a change after which edges are smoothed, where they are not always
 
   adjusted: (call: Parameters<StageOfApp['adjust']>[0]) => void = () => {}; // set by whoever deforms
 
@@ -120,11 +154,17 @@ export class Stage implements StageOfApp {
   private fresh = true; // only the rest pose has been framed so far
   private waiting = 0;
   private scale = 1;
+  private size = { width: 0, height: 0, ratio: 0 }; // of the canvas
+  private finer = 1; // pixels drawn for each one of the canvas, across and down
+  private resting = 0;
   private covered: HTMLElement | null = null;
   private look: Drawn = { layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5 };
 
   constructor(onWipe: (share: number) => void) {
-    this.renderer = new WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true, powerPreference: 'high-performance' });
+    const { canvas, context, smooth } = makeDrawable();
+    this.canvas = canvas;
+    if (!smooth) this.smoothAfter = 250;
+    this.renderer = new WebGLRenderer({ canvas, context: context ?? undefined, alpha: true });
     this.renderer.autoClear = false;
     this.divider = this.createDivider(onWipe);
     this.element.append(this.canvas, this.paneRow, this.divider);
@@ -142,6 +182,7 @@ export class Stage implements StageOfApp {
     const index = mesh.triangles ? new BufferAttribute(mesh.indices, 1) : null;
     this.model = new Body(mesh, index, textures);
     this.real = new Body(mesh, index, textures);
+    this.model.compareWith(this.real);
     this.model.scene.add(this.overlay);
     this.asOne = mesh.triangles ? shadedAsOne(mesh) : null;
     this.box.setFromArray(mesh.positions);
@@ -167,21 +208,21 @@ export class Stage implements StageOfApp {
   get normals() { return this.model?.normals ?? null; }
   get errors() { return this.errorsIn('model'); }
 
-  // What a pane draws, and how far each vertex of it is from the truth.
+  // What a pane draws, and how far each vertex of it is from the truth, for those who ask.
   private bodyOf(pane: Pane): Body | null { return pane === 'truth' ? this.real : pane === 'other' ? this.second : this.model; }
   positionsIn(pane: Pane): Float32Array | null { return this.bodyOf(pane)?.positions ?? null; }
   normalsIn(pane: Pane): Float32Array | null { return this.bodyOf(pane)?.normals ?? null; }
   errorsIn(pane: Pane): Float32Array | null {
     const body = pane === 'truth' ? this.model : this.bodyOf(pane);
-    if (body) this.compare(body);
-    return body?.errors ?? null;
+    return body && body.distances(this.hasModel ? this.truth : null);
   }
 
   // A second skin stands beside the first. Its positions and normals are to be written, and this called again.
   setOther(there: boolean) {
     if (!there && !this.second) return;
-    if (there && !this.second && this.mesh) {
+    if (there && !this.second && this.mesh && this.real) {
       this.second = new Body(this.mesh, this.mesh.triangles ? this.model!.geometry.getIndex() : null, this.textures);
+      this.second.compareWith(this.real);
       this.arrange();
     } else if (!there) {
       this.second?.free();
@@ -216,7 +257,7 @@ export class Stage implements StageOfApp {
     this.redraw();
   }
 
-  // Normals of the truth and distances from it are computed on demand: playing only the model costs nothing extra.
+  // Normals of the truth are computed on demand: playing only the model costs nothing extra.
   private staleNormals = false;
 
   private shadeTruth() {
@@ -226,23 +267,8 @@ export class Stage implements StageOfApp {
     this.real.changed('normal');
   }
 
-  // Distances between model and truth, for the heat map.
-  private compare(body: Body) {
-    if (!body.stale) return;
-    body.stale = false;
-    const { positions, errors } = body;
-    const truth = this.truth;
-    if (!truth || !this.hasModel) errors.fill(0);
-    else {
-      for (let v = 0, i = 0; v < errors.length; v++, i += 3) {
-        const x = positions[i]! - truth[i]!, y = positions[i + 1]! - truth[i + 1]!, z = positions[i + 2]! - truth[i + 2]!;
-        errors[v] = Math.sqrt(x * x + y * y + z * z);
-      }
-    }
-    body.changed('error');
-  }
-
   setScale(scale: number) {
+    if (scale === this.scale) return;
     this.scale = scale;
     this.redraw();
   }
@@ -356,9 +382,13 @@ export class Stage implements StageOfApp {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (!width || !height) return;
     if (this.mesh) this.stack(width, height);
-    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
-    this.renderer.setSize(width, height, false);
     if (this.framed) this.frame();
+    const ratio = Math.min(devicePixelRatio, 2);
+    if (this.size.width === width && this.size.height === height && this.size.ratio === ratio) return this.redraw();
+    this.size = { width, height, ratio };
+    this.finer = 1;
+    this.renderer.setPixelRatio(ratio);
+    this.renderer.setSize(width, height, false);
     this.draw(); // immediately: a resized canvas is black until then
   }
 
@@ -367,8 +397,8 @@ export class Stage implements StageOfApp {
   // Until the user moves the camera, keeps the whole motion of the clip in view.
   keepInView() {
     const shown = this.hasModel ? this.positions : this.truth;
-    if (!this.framed || !shown) return;
-    const now = new Box3().setFromArray(shown);
+    if (!this.framed || !shown || !this.controls.enabled) return; // what is dragged stays under the pointer
+    const now = boxOf(shown);
     if (!this.fresh && this.box.containsBox(now)) return;
     if (this.fresh) this.box.copy(now); // the first pose is more telling than the rest pose
     else this.box.union(now);
@@ -463,8 +493,17 @@ export class Stage implements StageOfApp {
   redraw() {
     this.waiting ||= requestAnimationFrame(() => {
       this.waiting = 0;
-      this.draw();
+      this.drawFiner(1);
+      clearTimeout(this.resting);
+      if (this.smoothAfter < Infinity) this.resting = window.setTimeout(() => this.drawFiner(2), this.smoothAfter);
     });
+  }
+
+  // With more pixels than there are: the browser blends them.
+  drawFiner(times: number) {
+    if (times !== this.finer) this.renderer.setPixelRatio(this.size.ratio * times);
+    this.finer = times;
+    this.draw();
   }
 
   draw() {
@@ -502,12 +541,12 @@ export class Stage implements StageOfApp {
   private drawBody(body: Body, heat: boolean, tint: [number, number, number] = [1, 1, 1], opacity = 1) {
     if (body === this.real) this.shadeTruth();
     const mode = this.modeOf(body, heat || (this.look.difference && body !== this.real && this.truth !== null));
-    if (mode === HEAT) this.compare(body);
     body.object.material = mode === TEXTURES ? body.parts : body.surface;
     for (const surface of body.surfaces()) {
       surface.uniforms.tint.value.set(...tint);
       surface.uniforms.opacity.value = opacity;
       surface.uniforms.scale.value = this.scale;
+      surface.uniforms.pointSize.value = POINT * this.finer;
       surface.transparent = opacity < 1;
     }
     body.surface.uniforms.mode.value = mode;

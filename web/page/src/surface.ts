@@ -22,7 +22,7 @@ const rgb = (hex: string) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2
 const vec = (hex: string) => `vec3(${rgb(hex).map((x) => x.toFixed(4)).join(', ')})`;
 
 const VERTEX = `
-attribute float error;
+attribute vec3 truth;
 attribute vec3 paint;
 varying vec3 vNormal;
 varying vec3 vToEye;
@@ -35,7 +35,7 @@ void main() {
   vNormal = normalMatrix * normal;
   vToEye = -seen.xyz;
   vUv = uv;
-  vError = error;
+  vError = distance(position, truth);
   vPaint = paint;
   gl_Position = projectionMatrix * seen;
   gl_PointSize = pointSize;
@@ -124,7 +124,7 @@ export function createSurface(): Surface {
       scale: { value: 1 },
       textured: { value: false },
       image: { value: null },
-      pointSize: { value: 3 },
+      pointSize: { value: 1 },
       points: { value: false },
     },
   }) as unknown as Surface;

@@ -145,6 +145,8 @@ export function timeline(session: Session) {
     const all = session.measured(clip);
     curves = [];
     draw();
+    await session.pictured(); // which needs the same processor
+    if (turn !== asked) return;
     for (const i of [skin, ...all.keys()]) {
       if (curves[i] !== undefined || !all[i]?.errors) continue;
       const curve = await all[i]!.errors!().catch((thrown) => { session.problem(thrown); return null; });

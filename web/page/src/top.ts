@@ -24,8 +24,8 @@ function subjectMenu(session: Session) {
   const name = el('span', { className: 'subject-name' });
   const detail = el('span', { className: 'subject-detail' });
   const list = el('ul', { className: 'menu', role: 'listbox', aria: { label: 'Characters' }, hidden: true });
-  const button = el('button', { type: 'button', className: 'subject', aria: { haspopup: 'listbox', expanded: 'false', label: 'Character' } },
-    name, detail, icon('down'));
+  const button = el('button', { type: 'button', className: 'subject', aria: { haspopup: 'listbox', expanded: 'false' } },
+    el('span', { className: 'unseen' }, 'Character:'), name, detail, icon('down'));
   const open = (on: boolean) => {
     list.hidden = !on;
     button.setAttribute('aria-expanded', String(on));
@@ -94,7 +94,7 @@ export function topBar(session: Session, help: () => void) {
   onTheme(face);
   face();
   return el('header', { className: 'top' },
-    el('div', { className: 'brand' }, 'pelt'),
+    el('h1', { className: 'brand' }, 'pelt'),
     subjectMenu(session),
     el('div', { className: 'gap' }),
     pathSwitch(session),

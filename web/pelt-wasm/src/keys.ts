@@ -1,7 +1,7 @@
 // keys.ts: key points (Meyer & Anderson 2007): values at all points from values at a few.
 
 import { KEYS, RESULTS } from "./layout.js";
-import { PeltError, type Memory } from "./memory.js";
+import { describe, PeltError, type Memory } from "./memory.js";
 
 /** How badly the subspace explains the keys; trusted up to e = 1. */
 export interface Misfit {
@@ -54,8 +54,9 @@ export class Keys {
     this.#values = words.values;
   }
 
+  /** The file's description of itself. Throws a PeltError where it has none, or a broken one. */
   get about(): unknown {
-    return JSON.parse(this.aboutText);
+    return describe(this.aboutText);
   }
 
   /**

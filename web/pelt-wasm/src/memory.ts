@@ -38,6 +38,16 @@ export class PeltError extends Error {
   }
 }
 
+/** @internal A file's description of itself. */
+export function describe(text: string): unknown {
+  if (!text) throw new PeltError("the file has no description of itself", RESULTS.PELT_ERROR_FORMAT);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new PeltError("the file's description of itself is not JSON", RESULTS.PELT_ERROR_FORMAT);
+  }
+}
+
 export class Memory {
   #buffer: ArrayBuffer | null = null;
   #bytes = new Uint8Array();

@@ -1,7 +1,7 @@
 // skin.ts: an opened skin: its contents, and its poses.
 
 import { CONTROL, DRIVEN, DRIVEN_KINDS, JOINT, NUMBERS, RESULTS, SKIN, TRANSFORM, WORDS } from "./layout.js";
-import { PeltError, type Memory, type Words } from "./memory.js";
+import { describe, PeltError, type Memory, type Words } from "./memory.js";
 import { Pose } from "./pose.js";
 
 /** Relative to the parent: scale first, then rotate (x, y, z, w), then translate. */
@@ -116,9 +116,9 @@ export class Skin {
     this.joints.forEach((joint, j) => this.#names.has(joint.name) || this.#names.set(joint.name, j));
   }
 
-  /** The skin's description of itself, as printed by `pelt info --json`. */
+  /** The skin's description of itself, as printed by `pelt info --json`. Throws a PeltError where it has none, or a broken one. */
   get about(): unknown {
-    return JSON.parse(this.aboutText);
+    return describe(this.aboutText);
   }
 
   /** @internal Its address; throws if it was freed. */

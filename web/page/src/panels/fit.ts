@@ -26,7 +26,7 @@ class Fitting {
   private readonly form: Form = { train: [], method: 'kernel', blend: '', corrective: '', values: {}, more: '' };
   private test: string[] = [];
   private name = '';
-  private readonly clips = el('div', { className: 'clip-choice' });
+  private readonly clips = el('div', { className: 'clip-choice', role: 'table', aria: { label: 'Clips to train and to test on' } });
   private readonly methods = el('div', { className: 'methods', role: 'radiogroup', aria: { label: 'method' } });
   private readonly options = el('div', { className: 'fit-options' });
   private readonly command = el('code', { className: 'command' });
@@ -42,6 +42,8 @@ class Fitting {
   private character: Character | null = null;
   private index = -1; // the server's index of the character
   private job = -1;
+  private cancelling = false;
+  private wake: () => void = () => {}; // ends a pause between two looks at the job
 
   constructor(element: HTMLElement, private readonly app: App) {
     const chooser = el('input', { type: 'file', multiple: true, className: 'file-input', on: { change: () => void this.send([...(chooser.files ?? [])]) }, aria: { label: 'files of a bundle' } });
@@ -91,19 +93,21 @@ class Fitting {
   // -- The form -----------------------------------------------------------------------------------------------------
 
   private showClips(): void {
+    const cell = (options: { className?: string }, ...children: (HTMLElement | string)[]) => el('span', { role: 'cell', ...options }, ...children);
+    const head = (text: string) => el('span', { role: 'columnheader' }, text);
     const box = (name: string, list: () => string[], set: (names: string[]) => void, what: string) => {
       const input = el('input', { type: 'checkbox', checked: list().includes(name), aria: { label: `${what} ${name}` }, on: { change: () => {
         set(input.checked ? [...list(), name] : list().filter((other) => other !== name));
         this.showCommand();
       } } });
-      return el('label', { className: 'tick-box' }, input);
+      return cell({}, el('label', { className: 'tick-box' }, input));
     };
     const order = (names: string[]) => this.character!.clips.map((clip) => clip.name).filter((name) => names.includes(name));
     const rows = (this.character?.clips ?? []).map((clip) => el('div', { className: 'clip-row', role: 'row' },
-      el('span', { className: 'clip-name' }, clip.name), el('span', { className: 'quiet' }, clip.truth ? `${clip.frames}` : `${clip.frames}, no truth`),
-      clip.truth ? box(clip.name, () => this.form.train, (names) => { this.form.train = order(names); }, 'train on') : el('span'),
-      clip.truth ? box(clip.name, () => this.test, (names) => { this.test = order(names); }, 'test on') : el('span')));
-    this.clips.replaceChildren(el('div', { className: 'clip-row clip-head quiet' }, el('span', {}, 'clip'), el('span', {}, 'examples'), el('span', {}, 'train'), el('span', {}, 'test')), ...rows);
+      cell({ className: 'clip-name' }, clip.name), cell({ className: 'quiet' }, clip.truth ? `${clip.frames}` : `${clip.frames}, no truth`),
+      clip.truth ? box(clip.name, () => this.form.train, (names) => { this.form.train = order(names); }, 'train on') : cell({}),
+      clip.truth ? box(clip.name, () => this.test, (names) => { this.test = order(names); }, 'test on') : cell({})));
+    this.clips.replaceChildren(el('div', { className: 'clip-row clip-head quiet', role: 'row' }, head('clip'), head('examples'), head('train'), head('test')), ...rows);
   }
 
   private showMethods(): void {
@@ -165,10 +169,16 @@ class Fitting {
 
   private busy(on: boolean): void {
     this.press.disabled = on;
+    if (this.cancelling) this.press.focus(); // the button that had it goes away
     this.stop.hidden = this.bar.hidden = !on;
-    this.stop.disabled = false;
+    this.stopping(false);
     if (on) this.bar.value = 0;
     else this.doing.textContent = '';
+  }
+
+  private stopping(on: boolean): void {
+    this.cancelling = this.stop.disabled = on;
+    if (on) this.doing.textContent = 'Cancelling…';
   }
 
   private async fit(): Promise<void> {
@@ -180,6 +190,7 @@ class Fitting {
       const name = this.name || this.form.method;
       const { job } = await this.app.data.post<{ job: number }>('api/fit', { character: subject.index, words: wordsOf(this.form), name });
       this.job = job;
+      if (this.cancelling) void this.cancel(); // before it had a number
       await this.follow(job);
     } catch (thrown) {
       this.say(thrown instanceof Error ? thrown.message : String(thrown));
@@ -192,19 +203,22 @@ class Fitting {
     for (let pause = 60; ; pause = Math.min(pause * 1.3, 500)) {
       const job = await this.app.data.json<Job>(`api/job/${number}`);
       this.bar.value = Number.isFinite(job.share) ? job.share : 0;
-      this.doing.textContent = `${job.text || 'starting'} · ${Math.round(100 * (job.share || 0))}%`;
+      if (!this.cancelling) this.doing.textContent = `${job.text || 'starting'} · ${Math.round(100 * (job.share || 0))}%`;
       if (job.state === 'failed') throw new Error(job.error?.text ?? 'The fit failed.');
-      if (job.state === 'cancelled') return void this.app.say('The fit was cancelled.');
+      if (job.state === 'cancelled') return this.say('The fit was cancelled.', 'quiet');
       if (job.state === 'done') return this.finish(job);
-      await wait(pause);
+      if (this.cancelling) pause = Math.min(pause, 100); // somebody waits for the answer
+      await Promise.race([wait(pause), new Promise<void>((done) => { this.wake = done; })]);
     }
   }
 
   private async cancel(): Promise<void> {
-    this.stop.disabled = true;
+    this.stopping(true);
     try {
       if (this.job >= 0) await this.app.data.ask(`api/job/${this.job}`, { method: 'DELETE' });
+      this.wake();
     } catch (thrown) {
+      this.stopping(false);
       this.app.problem(thrown);
     }
   }

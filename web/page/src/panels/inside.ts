@@ -284,7 +284,7 @@ class Inside {
     slider.shows(seen, { least: -reach, most: reach });
     slider.set(this.adding?.amount(coefficient) ?? 0);
     slider.input.setAttribute('aria-label', `displacement ${k + 1} of ${support.name}`);
-    const rgb = el('button', { type: 'button', className: 'chip', title: 'Paint it: x y z as red green blue', aria: { label: `paint displacement ${k + 1}`, pressed: String(this.paint === 'shape' && this.shape === coefficient) },
+    const rgb = el('button', { type: 'button', className: 'chip', title: 'Paint it: x y z as red green blue', aria: { label: `RGB: paint displacement ${k + 1}`, pressed: String(this.paint === 'shape' && this.shape === coefficient) },
       on: { click: () => { this.shape = coefficient; this.setPaint('shape'); this.showShapes(); } } }, 'RGB');
     const bar = el('span', { className: 'sigma', title: sigma === undefined ? '' : `singular value ${sigma}` });
     bar.style.setProperty('--share', `${sigma === undefined ? 0 : (100 * sigma) / most}%`);

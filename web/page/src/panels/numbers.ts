@@ -3,7 +3,7 @@
 import type { App, Panel } from '../app';
 import type { Session } from '../session';
 import { el, section, toggle } from '../dom';
-import { quantile, short } from '../heat';
+import { quantile, ranked, short } from '../heat';
 import { strongest } from '../probe';
 import { list, skinCard, type Pair } from './about_skin';
 import './numbers.css';
@@ -23,10 +23,9 @@ function frameFigures(app: App): Pair[] {
   }
   const rms = Math.sqrt(squares / distances.length);
   const largest = distances[worst]!;
-  distances.sort();
   return [
     ['rms', short(rms), 'Root mean square distance'],
-    ['95 % of vertices below', short(distances[Math.floor(0.95 * (distances.length - 1))]!)],
+    ['95 % of vertices below', short(ranked(distances, Math.floor(0.95 * (distances.length - 1))))],
     ['largest', short(largest)],
     ['worst vertex', el('button', { type: 'button', className: 'quiet-link', title: 'Mark it and look at it (E)', on: { click: () => (app as Session).lookAtVertex(worst) } }, String(worst))],
   ];
@@ -84,11 +83,9 @@ export const numbers: Panel = {
       frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was changed: there is no truth for it.' : app.stage.truth ? 'No skin is open.' : 'There is no truth to compare with.'));
       vertex.draw();
     };
-    const drawSpeed = (milliseconds: number) => {
-      times.push(milliseconds);
-      if (times.length > 60) times.shift();
+    const drawSpeed = () => {
       if (!shown) return;
-      const [low, middle, high] = [0.25, 0.5, 0.75].map((share) => quantile(times, share)) as [number, number, number];
+      const [low, middle, high] = [0.25, 0.5, 0.75].map((share) => quantile(times, share) || 0) as [number, number, number];
       const open = app.skin();
       speed.replaceChildren(open ? list([
         ['deform', `${middle.toFixed(2)} ms`, 'Pose, positions and normals; median of the last 60'],
@@ -106,17 +103,17 @@ export const numbers: Panel = {
     // Ten times a second is enough for a reader, and must not slow down playback.
     let due = 0;
     app.on('deformed', ({ milliseconds }) => {
-      drawSpeed(milliseconds);
-      due ||= window.setTimeout(() => { due = 0; drawFrame(); }, 100);
+      times.push(milliseconds);
+      if (times.length > 60) times.shift();
+      due ||= window.setTimeout(() => { due = 0; drawSpeed(); drawFrame(); }, 100);
     });
     app.on('skin', () => { times.length = 0; drawSkin(); });
     session.on('figures', drawSkin);
     app.on('subject', () => { drawSkin(); drawFrame(); });
     drawFrame();
     drawSkin();
-    drawSpeed(0);
-    times.length = 0;
+    drawSpeed();
     element.append(section('This frame', frame), vertex.element, section('This skin', skin), section('Speed in this browser', speed));
-    return { shown: () => { shown = true; drawFrame(); drawSkin(); }, hidden: () => { shown = false; } };
+    return { shown: () => { shown = true; drawSpeed(); drawFrame(); drawSkin(); }, hidden: () => { shown = false; } };
   },
 };

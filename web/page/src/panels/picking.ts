@@ -92,9 +92,9 @@ export class Picking {
     };
     pane.addEventListener('pointermove', (event) => { if (!event.buttons) this.hover(at(event)); });
     pane.addEventListener('pointerleave', () => this.hover(-1));
-    pane.addEventListener('pointerdown', (event) => { this.pressed = { x: event.clientX, y: event.clientY }; });
+    pane.addEventListener('pointerdown', (event) => { this.pressed = event.isPrimary ? { x: event.clientX, y: event.clientY } : null; }); // two fingers are the camera's
     addEventListener('pointerup', (event) => { // the camera's controls have captured the pointer by now
-      const still = this.pressed && Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y) < 5;
+      const still = this.pressed && Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y) < (event.pointerType === 'touch' ? 12 : 5);
       const joint = still ? at(event) : -1;
       this.pressed = null;
       if (joint >= 0) this.pick(joint);

@@ -8,6 +8,7 @@ import { el, section, toggle } from '../dom';
 import type { Character, Clip, Control } from '../show';
 import type { Layout } from '../store';
 import './panels.css';
+import { firstFingerTurns } from './fingers';
 import { JointList } from './joint_list';
 import { pickingOf, type Picking } from './picking';
 import { beyond, boneAxes, findMirror, mirrored, nearest, poseText, readPose, restPose, setSinceRest, shownOf, sinceRest, STRIDE, type Mirror, type Shown } from './pose';
@@ -238,6 +239,7 @@ class Pulling {
     this.gizmo?.getHelper().removeFromParent();
     this.gizmo?.dispose();
     const gizmo = new TransformControls(this.app.stage.camera, pane);
+    firstFingerTurns(pane, gizmo);
     gizmo.setMode('rotate');
     gizmo.setSpace('local');
     gizmo.setSize(0.8);
