@@ -5,7 +5,8 @@ import type { Layout, Shading } from './store';
 import { el, segments, toggle } from './dom';
 import { HEAT_BEYOND, HEAT_STOPS } from './surface';
 import { short } from './heat';
-import { icon } from './icons';
+import { cameraBar } from './camera_bar';
+import { undoButtons } from './undo';
 
 export const LAYOUTS: { value: Layout; label: string; title: string }[] = [
   { value: 'side', label: 'Side by side', title: 'Truth, model and difference, with one camera' },
@@ -19,7 +20,7 @@ export const SHADINGS: { value: Shading; label: string; title: string }[] = [
   { value: 'normals', label: 'Normals', title: 'Colours by the direction of the normals' },
 ];
 
-export function toolbar(session: Session) {
+export function toolbar(session: Session, share: HTMLElement) {
   const { store } = session;
   const layout = segments('Arrangement', LAYOUTS, () => store.get().layout, (value) => store.set({ layout: value }));
   const shading = segments('Shading', SHADINGS, () => store.get().shading, (value) => store.set({ shading: value }));
@@ -46,8 +47,7 @@ export function toolbar(session: Session) {
   update();
   return el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
     layout.group, mixing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
-    el('button', { type: 'button', className: 'plain', title: 'The whole character (F)', aria: { label: 'Show the whole character' },
-      on: { click: () => { session.stage.reframe(); } } }, icon('frame')));
+    ...undoButtons(session), el('span', { className: 'rule' }), ...cameraBar(session), share);
 }
 
 // Colours against lengths. The top can be edited, or is chosen automatically.
