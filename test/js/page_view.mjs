@@ -470,7 +470,7 @@ async function messages({ page, check }) {
     return [...seen, line.hidden];
   });
   check("what takes long is said", same(waiting, [true, true, false, "Reading much …", true, true]), waiting.join());
-  check("nothing is empty here", await page.locator(".empty").isHidden());
+  check("nothing is empty here", await page.locator(".welcome").isHidden());
 }
 
 async function tabs({ page, check, get }) {

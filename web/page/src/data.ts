@@ -60,7 +60,7 @@ export const numbered = (name: string, index: number) => name.replace('%d', Stri
 export class Data {
   readonly link: string; // of the address that was opened
   private key: string;
-  private readonly tabs = typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel(KEPT);
+  private readonly tabs = typeof document === 'undefined' ? null : new BroadcastChannel(KEPT);
   private borrowing: Promise<boolean> | null = null;
   private readonly kept = new Map<string, Promise<ArrayBuffer>>();
   private keptBytes = 0;

@@ -62,7 +62,7 @@ function pull(session: Session, text: string, controls: string) {
     const control = character.controls.findIndex((one) => encodeURIComponent(one.name) === name);
     if (control >= 0 && finite(number, [1])) values.set(control, Number(number));
   }
-  if (joints.size + values.size) session.pose.restore({ joints, controls: values });
+  session.pose.restore({ joints, controls: values });
 }
 
 // Restores what a link says, as far as it is here. True: the words were a link.

@@ -131,6 +131,7 @@ export class Session implements App {
 
   // Opens a subject; resolves when its first picture is there, or does not come.
   async openWhole(subject: number) {
+    if (subject === this.store.get().subject) return this.settled();
     const shown = new Promise<void>((done) => {
       const stop = this.on('pose', () => { stop(); done(); });
       setTimeout(() => { stop(); done(); }, 20000);

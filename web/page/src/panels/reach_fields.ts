@@ -17,14 +17,20 @@ export class ReachFields {
   private readonly bones: HTMLSelectElement;
   private readonly verdict = el('p', { className: 'verdict', role: 'status' });
   private readonly row: HTMLElement;
-  private typing = false;
+  private typing = false; // the fields are where the joint should go, not where it is
 
   constructor(private readonly handles: Handles, private readonly picking: Picking, history: History) {
     this.fields = ['x', 'y', 'z'].map((axis) => el('input', {
-      type: 'number', className: 'exact', step: 'any', aria: { label: `${axis} of the joint` }, on: { input: () => this.take(), blur: () => { this.typing = false; this.update(); }, keydown: (event) => this.key(event) },
+      type: 'number', className: 'exact', step: 'any', aria: { label: `${axis} of the joint` }, on: { input: () => this.take(), keydown: (event) => this.key(event) },
     }));
     this.bones = el('select', { aria: { label: 'Bones that follow' }, on: { change: () => { handles.bones = Number(this.bones.value); handles.missing = null; this.update(); handles.place(); } } });
     this.row = el('div', { className: 'reach-row' }, ...this.fields.flatMap((field, i) => [el('span', {}, 'xyz'[i]), field]), this.bones);
+    this.row.addEventListener('focusout', ({ relatedTarget }) => {
+      if (this.row.contains(relatedTarget as Node | null)) return;
+      this.typing = false;
+      this.update();
+    });
+    picking.onChange(() => { this.typing = false; });
     history.onMove(() => { this.typing = false; handles.missing = null; this.update(); });
     this.element = el('div', { className: 'reach', hidden: true }, this.row, this.verdict);
   }
@@ -43,7 +49,7 @@ export class ReachFields {
     if (this.bones.options.length !== above - 1)
       this.bones.replaceChildren(...Array.from({ length: above - 1 }, (_, i) => el('option', { value: String(i + 2) }, `${i + 2} bones`)));
     this.bones.value = String(Math.min(handles.bones, above));
-    placeOf(this.picking.globals, this.picking.joint).forEach((x, i) => { if (!this.typing || document.activeElement !== this.fields[i]) this.fields[i].value = text(x); });
+    placeOf(this.picking.globals, this.picking.joint).forEach((x, i) => { if (!this.typing) this.fields[i].value = text(x); });
   }
 
   private take(): void {
