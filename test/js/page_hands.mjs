@@ -172,7 +172,7 @@ async function reaching(page) {
   await page.locator("#panel-pull .joint-search").fill("shoulder");
   await page.locator("#panel-pull .joint-search").press("Enter");
   await page.getByRole("radio", { name: "Reach" }).click();
-  check("where nothing above bends, it is said", /^A reach needs two bones/.test(await page.locator(".reach .verdict").textContent()));
+  check("where nothing above bends, it is said", /^A reach needs two bones/.test(await page.locator(".reach .reach-says").textContent()));
   await page.locator("#panel-pull .joint-search").fill("wrist");
   await page.locator("#panel-pull .joint-search").press("Enter");
   await settled(page);
@@ -192,13 +192,13 @@ async function reaching(page) {
   const now = await placeOf(page, "wrist"), joint = await placeOf(page, "elbow");
   check("the end of a limb follows the hand along an arrow", now[1] < wrist[1] - 0.005 && Math.abs(now[0] - wrist[0]) < 1e-3 && Math.abs(now[2] - wrist[2]) < 1e-3, JSON.stringify([wrist, now]));
   check("and its bones keep their lengths", close([away(shoulder, joint), away(joint, now)], bones, 1e-4) && close(await placeOf(page, "shoulder"), shoulder, 1e-6));
-  check("which is said", await page.locator(".reach .verdict").textContent() === "reached");
+  check("which is said", await page.locator(".reach .reach-says").textContent() === "reached");
   await press(page, "Control+z");
   check("one drag is one change", close((await posed(page)).locals, start.locals, 0));
-  const fields = page.locator(".reach .exact"), place = [shoulder[0] - 2, shoulder[1] + 1, shoulder[2]];
+  const fields = page.locator(".reach .reach-at"), place = [shoulder[0] - 2, shoulder[1] + 1, shoulder[2]];
   for (let i = 0; i < 3; i++) await fields.nth(i).fill(place[i].toFixed(3));
   await settled(page);
-  const missing = away(place, shoulder) - bones[0] - bones[1], words = await page.locator(".reach .verdict").textContent();
+  const missing = away(place, shoulder) - bones[0] - bones[1], words = await page.locator(".reach .reach-says").textContent();
   check("what is out of reach is said, and by how much", Math.abs(Number(/^cannot reach: stays ([\d.]+) away$/.exec(words)?.[1]) - missing) < 0.002, `${words}, ${missing}`);
   const straight = [await placeOf(page, "elbow"), await placeOf(page, "wrist")];
   check("and the limb is straight towards it", Math.abs(away(straight[1], shoulder) - bones[0] - bones[1]) < 1e-4 && Math.abs(away(straight[1], place) - missing) < 0.002);
@@ -206,7 +206,7 @@ async function reaching(page) {
   await settled(page);
   check("arrow keys move it", away(await placeOf(page, "wrist"), straight[1]) > 1e-4);
   await press(page, "Control+z");
-  check("typing is undone", close((await posed(page)).locals, start.locals, 0) && !/cannot/.test(await page.locator(".reach .verdict").textContent()));
+  check("typing is undone", close((await posed(page)).locals, start.locals, 0) && !/cannot/.test(await page.locator(".reach .reach-says").textContent()));
   await page.getByRole("radio", { name: "Rings" }).click();
   await page.getByRole("button", { name: "Reset all" }).click();
   await evaluate(page, () => globalThis.peltApp.store.set({ panel: "numbers" }));

@@ -78,7 +78,7 @@ function linkRow(session: Session) {
 export function shareMenu(session: Session) {
   const name = () => fileName(session.subject()?.name ?? '', session.skinNow()?.name ?? '', session.clips()[session.store.get().clip]?.name ?? '', String(session.store.get().frame + 1));
   const rows = [pictureRow(session, name), movieRow(session, name), linkRow(session)];
-  const menu = el('div', { className: 'menu share', role: 'dialog', hidden: true, aria: { label: 'Picture, movie, link' } }, ...rows.map(({ row }) => row));
+  const menu = el('div', { className: 'share', role: 'dialog', hidden: true, aria: { label: 'Picture, movie, link' } }, ...rows.map(({ row }) => row));
   const button = el('button', { type: 'button', className: 'plain', title: 'Picture, movie, link (P)', aria: { label: 'Picture, movie, link', haspopup: 'dialog', expanded: 'false' } }, icon('share'));
   const holder = el('div', { className: 'share-holder' }, button, menu);
   const open = (on: boolean) => {

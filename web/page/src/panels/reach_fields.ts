@@ -15,13 +15,13 @@ export class ReachFields {
   readonly element: HTMLElement;
   private readonly fields: HTMLInputElement[];
   private readonly bones: HTMLSelectElement;
-  private readonly verdict = el('p', { className: 'verdict', role: 'status' });
+  private readonly verdict = el('p', { className: 'reach-says', role: 'status' });
   private readonly row: HTMLElement;
   private typing = false; // the fields are where the joint should go, not where it is
 
   constructor(private readonly handles: Handles, private readonly picking: Picking, history: History) {
     this.fields = ['x', 'y', 'z'].map((axis) => el('input', {
-      type: 'number', className: 'exact', step: 'any', aria: { label: `${axis} of the joint` }, on: { input: () => this.take(), keydown: (event) => this.key(event) },
+      type: 'number', className: 'reach-at', step: 'any', aria: { label: `${axis} of the joint` }, on: { input: () => this.take(), keydown: (event) => this.key(event) },
     }));
     this.bones = el('select', { aria: { label: 'Bones that follow' }, on: { change: () => { handles.bones = Number(this.bones.value); handles.missing = null; this.update(); handles.place(); } } });
     this.row = el('div', { className: 'reach-row' }, ...this.fields.flatMap((field, i) => [el('span', {}, 'xyz'[i]), field]), this.bones);
