@@ -33,6 +33,7 @@ class Fitting {
   private character: Character | null = null;
   private index = -1; // the server's index of the character
   private job = -1;
+  private unwanted = false; // cancelled, maybe before it has a number
 
   constructor(element: HTMLElement, private readonly app: App) {
     const chooser = el('input', { type: 'file', multiple: true, className: 'file-input', on: { change: () => void this.send([...(chooser.files ?? [])]) }, aria: { label: 'files of a bundle' } });
@@ -167,9 +168,11 @@ class Fitting {
     if (subject?.kind !== 'character' || this.job >= 0) return;
     this.say('');
     this.busy(true);
+    this.unwanted = false;
     try {
       const name = this.name || this.form.method;
       this.job = await beginFit(this.app, subject.index, wordsOf(this.form), name);
+      if (this.unwanted) await this.cancel();
       await this.follow(this.job);
     } catch (thrown) {
       this.say(thrown instanceof Error ? thrown.message : String(thrown));
@@ -188,7 +191,7 @@ class Fitting {
   }
 
   private async cancel(): Promise<void> {
-    this.stop.disabled = true;
+    this.stop.disabled = this.unwanted = true;
     try {
       if (this.job >= 0) await this.app.data.ask(`api/job/${this.job}`, { method: 'DELETE' });
     } catch (thrown) {
