@@ -212,9 +212,30 @@ async function reaching(page) {
   await evaluate(page, () => globalThis.peltApp.store.set({ panel: "numbers" }));
 }
 
+// A displacement that is added to the shape, of the skin with eigendisplacements.
+async function addingByHand(page) {
+  const largest = () => evaluate(page, () => { const { positions } = globalThis.peltApp.stage; globalThis.rest ??= positions.slice(); return positions.reduce((most, x, i) => Math.max(most, Math.abs(x - globalThis.rest[i])), 0); });
+  await set(page, { skin: 2, panel: "inside" });
+  await evaluate(page, () => globalThis.peltApp.settled());
+  const slider = page.locator(".shape-row input[type=range]").first();
+  await slider.waitFor();
+  await largest();
+  await slider.focus();
+  for (let i = 0; i < 3; i++) await page.keyboard.press("PageUp");
+  await page.waitForTimeout(200);
+  await settled(page);
+  const added = await largest();
+  await press(page, "Control+z");
+  await page.waitForTimeout(100);
+  await settled(page);
+  check("a displacement is added, and that is undone", added > 1e-4 && await largest() === 0 && Number(await page.locator(".shape-row input[type=range]").first().inputValue()) === 0, `${added} ${await largest()}`);
+  await set(page, { skin: 1, panel: "numbers" });
+  await evaluate(page, () => globalThis.peltApp.settled());
+}
+
 async function skinsComeAndGo(page) {
   await evaluate(page, () => globalThis.peltApp.store.set({ panel: "fit" }));
-  await page.locator("#panel-fit input[value=ssd]").check();
+  await page.locator("#panel-fit input[value=eigen]").check();
   await page.locator("#panel-fit .field", { hasText: "name of the skin" }).locator("input").fill("quick");
   await page.getByRole("button", { name: "Fit", exact: true }).click();
   await page.waitForFunction(() => globalThis.peltApp.subject().character.skins.length === 3 && globalThis.peltApp.store.get().skin === 2, null, { timeout: 30000 });
@@ -228,6 +249,7 @@ async function skinsComeAndGo(page) {
   await page.keyboard.press("Control+Shift+z");
   await page.waitForFunction(() => globalThis.peltApp.subject().character.skins.length === 3);
   check("and done again", await skins(page) === "linear,kernel,quick" && await evaluate(page, () => globalThis.peltApp.skinNow().name) === "kernel");
+  await addingByHand(page);
   await page.locator(".skins tbody tr").first().click();
   await evaluate(page, () => globalThis.peltApp.settled());
   await page.locator(".skins tbody tr").first().focus();

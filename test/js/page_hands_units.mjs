@@ -59,6 +59,23 @@ test("a change that fails does not stop others", async () => {
   assert.equal(value, 0);
 });
 
+test("what is added by hand goes back to what it was", async () => {
+  const { Adding } = await load("panels/adding");
+  const adding = new Adding({ jointCount: 0, driven: [], vertexCount: 1, weightsOf: () => [] }), shape = new Float32Array(3);
+  const nothing = adding.kept();
+  adding.set(4, 2, shape);
+  const one = adding.kept();
+  adding.set(4, 3, shape);
+  adding.set(7, 1, shape);
+  one();
+  assert.deepEqual([adding.amount(4), adding.amount(7), adding.empty], [2, 0, false]);
+  adding.clear();
+  one();
+  assert.equal(adding.amount(4), 2);
+  nothing();
+  assert.ok(adding.empty);
+});
+
 // -- Reach ------------------------------------------------------------------------------------------------------------------
 
 const joint = (name, parent, translation, rotation = [0, 0, 0, 1]) => ({ name, parent, rest: { rotation, translation, scale: [1, 1, 1] }, inverse_bind: [] });
