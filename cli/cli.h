@@ -127,6 +127,9 @@ void cli_print_man_page(void);
 
 /* `pelt sample face`: writes the face rig's mesh and clips to an existing folder (sample_face.c). */
 int sample_face(const cli_args *args, const char *folder, uint32_t points);
+/* A built-in character of a few thousand vertices, for `pelt view`: writes it to a new folder without printing, and says
+   where its scene is. Any thread (cmd_sample.c). */
+pelt_result cli_sample_files(const char *name, const char *folder, char *scene, size_t size, pelt_error *error);
 /* The verbs of `pelt relight` (relight_verbs.c). */
 int relight_train(const cli_args *args);
 int relight_run(const cli_args *args);

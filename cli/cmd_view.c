@@ -17,7 +17,8 @@
 /* -- What is shown ----------------------------------------------------------------------------------------------- */
 
 static pelt_view *open_view(const cli_args *args, bool serving, pelt_error *error) {
-    pelt_view_options options = {.threads = args->threads, .serving = serving, .fit = cli_fit_words};
+    pelt_view_options options = {
+        .threads = args->threads, .serving = serving, .fit = cli_fit_words, .sample = cli_sample_files};
     pelt_view *view = pelt_view_new(&options, error);
     pelt_result result = view ? PELT_OK : PELT_ERROR_MEMORY;
     for (int i = 0; i < args->input_count && !result; i++) result = pelt_view_add(view, args->inputs[i], error);

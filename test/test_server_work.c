@@ -124,6 +124,35 @@ static void fits_are_done_or_fail(void **state) {
     check_job(number, "failed", 0, "waiting", json_null(), text);
 }
 
+/* What is taken off the list keeps its name, so that nothing else gets it; and comes back as it was. */
+static void a_skin_can_leave_the_list_and_come_back(void **state) {
+    (void)state;
+    char before[1 << 16], text[100];
+    assert_int_equal(ask("GET", "/data/show.json"), 200);
+    assert_true(strlen(body()) < sizeof before);
+    snprintf(before, sizeof before, "%s", body());
+    uint32_t count = skin_count();
+    assert_int_equal(post("/api/skin", "{\"character\":0,\"skin\":0,\"listed\":false}"), 200);
+    check_answer(json_pack("{s:i, s:i, s:b}", "character", 0, "skin", 0, "listed", 0));
+    assert_int_equal(skin_count(), count - 1);
+    json_t *show = get_json(view, "data/show.json");
+    const json_t *first =
+        json_array_get(json_object_get(json_array_get(json_object_get(show, "characters"), 0), "skins"), 0);
+    if (first) assert_int_equal(json_integer_value(json_object_get(first, "index")), 1);
+    json_decref(show);
+    assert_int_equal(ask("GET", "/data/c0/skin0.pelt"), 200);
+    assert_int_equal(post("/api/skin", "{\"character\":0,\"skin\":0,\"listed\":true}"), 200);
+    assert_int_equal(ask("GET", "/data/show.json"), 200);
+    assert_string_equal(body(), before);
+    snprintf(text, sizeof text, "{\"character\":0,\"skin\":%u,\"listed\":false}", count);
+    check_message(post("/api/skin", text), 404, "there is nothing with this name");
+    static const char *const bad[] = {"{\"character\":0,\"skin\":0}", "{\"character\":0,\"skin\":-1,\"listed\":true}",
+                                      "{\"character\":0,\"skin\":0,\"listed\":1}", "{\"skin\":0,\"listed\":true}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        check_message(post("/api/skin", bad[i]), 400, "expected {\\\"character");
+    assert_int_equal(post("/api/skin", "["), 400);
+}
+
 /* A page shows a share from 0 to 1, whatever the fit says. */
 static void jobs_say_how_far_they_are(void **state) {
     static const struct {
@@ -556,6 +585,71 @@ static void a_view_that_cannot_fit_says_so(void **state) {
     server = first, view = all;
 }
 
+static int samples_written;
+
+static pelt_result copy(const char *name, const char *to, char *path, size_t size, pelt_error *error) {
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
+    pelt_file file = read_whole(arena, name);
+    snprintf(path, size, "%s/%s", to, name);
+    return pelt_bytes_write(&(pelt_bytes){(void *)file.bytes, file.size}, path, error);
+}
+
+/* A built-in character, as the program writes one. */
+static pelt_result built_in(const char *name, const char *to, char *scene, size_t size, pelt_error *error) {
+    char path[1000];
+    samples_written++;
+    if (strcmp(name, "box") && strcmp(name, "broken") && strncmp(name, "more", 4))
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: there is no such sample", name);
+    if (pelt_folder_make(to, error)) return error->code;
+    if (!strcmp(name, "broken")) return pelt_fail(error, PELT_ERROR_DATA, "%s/broken.glb: is not to be had", to);
+    if (copy("box.train.pc2", to, path, sizeof path, error)) return error->code;
+    return copy("box.glb", to, scene, size, error);
+}
+
+static size_t entries(const char *path);
+
+/* The page orders characters that the program brings along: each is made once, and only a few. */
+static void built_in_characters_are_made_once(void **state) {
+    pelt_server *first = server;
+    pelt_view *all = view;
+    char *used = folder, text[100];
+    pelt_error error;
+    (void)state;
+    check_message(post("/api/sample", "{\"sample\":\"box\"}"), 403, "there are no built-in characters here");
+    view = pelt_view_new(&(pelt_view_options){.threads = 1, .serving = true, .sample = built_in}, &error);
+    serve();
+    json_t *show = get_json(view, "data/show.json");
+    assert_true(json_is_true(json_object_get(json_object_get(show, "can"), "sample")));
+    json_decref(show);
+    size_t before = entries(folder);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(post("/api/sample", "{\"sample\":\"box\"}"), 200);
+        check_answer(json_pack("{s:i}", "character", 0));
+    }
+    assert_int_equal(samples_written, 1);
+    assert_int_equal(pelt_view_character_count(view), 1);
+    assert_int_equal(ask("GET", "/data/c0/clip0/truth/0.bin"), 200);
+    assert_int_equal(entries(folder), before + 1);
+    check_message(post("/api/sample", "{\"sample\":\"magic\"}"), 422, "magic: there is no such sample");
+    check_message(post("/api/sample", "{\"sample\":\"broken\"}"), 422, "\"broken.glb: is not to be had");
+    assert_int_equal(entries(folder), before + 1); /* nothing of it is left */
+    static const char *const bad[] = {"{}", "{\"sample\":\"\"}", "{\"sample\":1}",
+                                      "{\"sample\":\"abcdefghijklmnopqrst\"}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        check_message(post("/api/sample", bad[i]), 400, "expected {\\\"sample");
+    for (int i = 0; i < 7; i++) {
+        snprintf(text, sizeof text, "{\"sample\":\"more%d\"}", i);
+        int status = post("/api/sample", text);
+        if (status != 200) fail_msg("%d: %d %s", i, status, answer);
+    }
+    check_message(post("/api/sample", "{\"sample\":\"more7\"}"), 413, "8 built-in characters are open");
+    assert_int_equal(post("/api/sample", "{\"sample\":\"more6\"}"), 200);
+    assert_int_equal(pelt_view_character_count(view), 8);
+    pelt_server_stop(server), pelt_view_free(view);
+    pelt_folder_remove(folder), free(folder);
+    server = first, view = all, folder = used;
+}
+
 static size_t entries(const char *path) {
     size_t count = 0;
     DIR *list = opendir(path);
@@ -616,6 +710,8 @@ int main(int count, char **arguments) {
     use_exactly(arguments);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_are_done_or_fail),
+        cmocka_unit_test(a_skin_can_leave_the_list_and_come_back),
+        cmocka_unit_test(built_in_characters_are_made_once),
         cmocka_unit_test(jobs_say_how_far_they_are),
         cmocka_unit_test(one_fit_runs_and_eight_wait),
         cmocka_unit_test(the_last_64_jobs_are_remembered),

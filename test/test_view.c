@@ -45,7 +45,7 @@ static void show_lists_the_character_and_its_skin(void **state) {
     assert_true(json_number_value(json_object_get(json_object_get(facts, "train"), "rms")) > 0);
     assert_true(json_is_null(json_object_get(facts, "holdout")));
     assert_true(json_is_true(json_object_get(show, "server")));
-    json_t *can = json_pack("{s:b, s:b}", "fit", 1, "light", 0);
+    json_t *can = json_pack("{s:b, s:b, s:b}", "fit", 1, "light", 0, "sample", 0);
     assert_true(json_equal(json_object_get(show, "can"), can));
     json_decref(show), json_decref(can);
 }

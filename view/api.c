@@ -253,6 +253,57 @@ static bool read_index(const json_t *object, const char *key, uint32_t *index) {
     return json_is_integer(value) && number >= 0 && number < INT32_MAX;
 }
 
+/* -- Built-in characters ----------------------------------------------------------------------------------------- */
+
+/* Made once each, however often they are ordered: UINT32_MAX: not yet. */
+static uint32_t find_sample(const pelt_server *s, const char *name) {
+    for (uint32_t i = 0; i < s->sample_count; i++)
+        if (!strcmp(s->samples[i].name, name)) return s->samples[i].character;
+    return UINT32_MAX;
+}
+
+static pelt_result make_sample(pelt_server *s, const char *name, uint32_t *character, pelt_error *error) {
+    char folder[4096], scene[4400];
+    pthread_mutex_lock(&s->mutex);
+    uint32_t number = ++s->drop_count;
+    pthread_mutex_unlock(&s->mutex);
+    drop_path(s, number, NULL, folder, sizeof folder);
+    *character = pelt_view_character_count(s->view); /* only this thread adds characters */
+    pelt_result result = pelt_view_settings(s->view)->sample(name, folder, scene, sizeof scene, error);
+    if (!result) result = pelt_view_add(s->view, scene, error);
+    if (result) return pelt_folder_remove(folder), result;
+    snprintf(s->samples[s->sample_count].name, sizeof s->samples->name, "%s", name);
+    s->samples[s->sample_count++].character = *character;
+    return PELT_OK;
+}
+
+void api_sample(request *r) {
+    pelt_server *s = r->server;
+    json_t *body = read_body(r);
+    if (!body) return;
+    char name[sizeof s->samples->name] = "";
+    const char *given = json_string_value(json_object_get(body, "sample"));
+    bool good = given && *given && strlen(given) < sizeof name;
+    if (good) snprintf(name, sizeof name, "%s", given);
+    json_decref(body);
+    if (!good) {
+        answer_error(r, MHD_HTTP_BAD_REQUEST, "expected {\"sample\": \"arm\"}");
+        return;
+    }
+    if (!s->folder || !pelt_view_settings(s->view)->sample) {
+        answer_error(r, MHD_HTTP_FORBIDDEN, "there are no built-in characters here");
+        return;
+    }
+    pelt_error error;
+    uint32_t character = find_sample(s, name);
+    if (character == UINT32_MAX && s->sample_count == MOST_SAMPLES)
+        answer_error(r, STATUS_TOO_LARGE, "%d built-in characters are open, and no more are made", MOST_SAMPLES);
+    else if (character == UINT32_MAX && make_sample(s, name, &character, &error))
+        refuse(r, &error);
+    else
+        answer_json(r, pelt_json_pack("{character:u}", character));
+}
+
 /* -- Light ------------------------------------------------------------------------------------------------------- */
 
 static bool is_stale(void *user) {
@@ -389,6 +440,24 @@ void api_fit(request *r) {
         answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "%d fits are waiting already; cancel one, or wait",
                      MOST_WAITING_JOBS);
     }
+}
+
+/* Takes a skin off the list, or puts it back. */
+void api_skin(request *r) {
+    json_t *body = read_body(r);
+    uint32_t character = 0, skin = 0;
+    pelt_error error;
+    if (!body) return;
+    const json_t *listed = json_object_get(body, "listed");
+    bool good = read_index(body, "character", &character) && read_index(body, "skin", &skin) && json_is_boolean(listed);
+    bool on = json_is_true(listed);
+    json_decref(body);
+    if (!good)
+        answer_error(r, MHD_HTTP_BAD_REQUEST, "expected {\"character\": 0, \"skin\": 0, \"listed\": false}");
+    else if (pelt_view_list_skin(r->server->view, character, skin, on, &error))
+        answer_failure(r, &error);
+    else
+        answer_json(r, pelt_json_pack("{character:u, skin:u, listed:b}", character, skin, on));
 }
 
 /* The job named by a request; NULL after an answer. Holding the mutex. */

@@ -344,6 +344,14 @@ pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *
     return result;
 }
 
+pelt_result pelt_view_list_skin(pelt_view *view, uint32_t character, uint32_t skin, bool listed, pelt_error *error) {
+    pthread_rwlock_rdlock(&view->lock);
+    view_skin *found = view_skin_at(view, character, skin);
+    if (found) atomic_store(&found->unlisted, !listed);
+    pthread_rwlock_unlock(&view->lock);
+    return found ? PELT_OK : view_absent(error);
+}
+
 const char *pelt_view_bundle_path(pelt_view *view, uint32_t character) {
     pthread_rwlock_rdlock(&view->lock);
     const view_character *c = view_character_at(view, character);

@@ -18,6 +18,7 @@ enum {
     MOST_JOBS = 64,       /* remembered jobs */
     MOST_DROPPED = 256,   /* files dropped at once */
     MOST_DROPS = 8,       /* unfinished ones */
+    MOST_SAMPLES = 8,     /* built-in characters that clients have ordered, each once */
     MOST_UPLOADS = 12,    /* fewer than there may be unfinished files */
     MOST_STRANGERS = 100, /* connections that have not shown the key */
     KEY_LETTERS = 32,
@@ -115,6 +116,12 @@ struct pelt_server {
     uint32_t drop_count, upload_count;
     uint64_t folder_bytes;
     drop drops[MOST_DROPS];
+    /* Built-in characters made so far; used by the slow queue alone. */
+    struct {
+        char name[20];
+        uint32_t character;
+    } samples[MOST_SAMPLES];
+    uint32_t sample_count;
 };
 
 /* -- Answers (server.c) ------------------------------------------------------------------------------------------ */
@@ -135,8 +142,10 @@ bool api_put_upload(request *r, const char *bytes, size_t size);
 void api_drop_upload(request *r);
 
 void api_bundle(request *r); /* in the slow queue */
+void api_sample(request *r); /* likewise */
 void api_light(request *r);  /* in the light queue */
 void api_fit(request *r);    /* immediately */
+void api_skin(request *r);
 void api_job(request *r);
 void api_cancel(request *r);
 

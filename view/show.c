@@ -114,15 +114,17 @@ static json_t *skins_json(const view_character *character, uint32_t c) {
     bool any = any_truth(character);
     for (uint32_t s = 0; s < character->skin_count; s++) {
         const view_skin *skin = character->skins[s];
+        if (atomic_load(&skin->unlisted)) continue;
         list = pelt_json_append(
             list,
-            pelt_json_pack("{name:s, file:o, bytes:z, facts:o, figures:o, errors:o, measure:o, vertices:o, inside:o}",
-                           skin->name, pelt_json_format("data/c%u/skin%u.pelt", c, s), skin->bytes->size,
-                           facts_json(skin->skin.facts), pelt_json_format("data/c%u/skin%u/figures.json", c, s),
-                           any ? pelt_json_format("data/c%u/skin%u/clip%%d.json", c, s) : json_null(),
-                           any ? pelt_json_format("data/c%u/skin%u/clip%%d/measure.json", c, s) : json_null(),
-                           any ? pelt_json_format("data/c%u/skin%u/clip%%d/vertices.bin", c, s) : json_null(),
-                           pelt_json_format("data/c%u/skin%u/inside.json", c, s)));
+            pelt_json_pack(
+                "{index:u, name:s, file:o, bytes:z, facts:o, figures:o, errors:o, measure:o, vertices:o, inside:o}", s,
+                skin->name, pelt_json_format("data/c%u/skin%u.pelt", c, s), skin->bytes->size,
+                facts_json(skin->skin.facts), pelt_json_format("data/c%u/skin%u/figures.json", c, s),
+                any ? pelt_json_format("data/c%u/skin%u/clip%%d.json", c, s) : json_null(),
+                any ? pelt_json_format("data/c%u/skin%u/clip%%d/measure.json", c, s) : json_null(),
+                any ? pelt_json_format("data/c%u/skin%u/clip%%d/vertices.bin", c, s) : json_null(),
+                pelt_json_format("data/c%u/skin%u/inside.json", c, s)));
     }
     return list;
 }
@@ -167,8 +169,9 @@ pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out
         light |= box->lamp != NULL;
         boxes = pelt_json_append(boxes, box->lamp ? view_lamp_json(box, b) : view_face_json(box, b));
     }
-    json_t *show = pelt_json_pack("{pelt:s, server:b, can:{fit:b, light:b}, characters:o, boxes:o}", PELT_VERSION,
-                                  serving, serving && view->options.fit, serving && light, characters, boxes);
+    json_t *show = pelt_json_pack("{pelt:s, server:b, can:{fit:b, light:b, sample:b}, characters:o, boxes:o}",
+                                  PELT_VERSION, serving, serving && view->options.fit, serving && light,
+                                  serving && view->options.sample, characters, boxes);
     return view_json(out, show, error);
 }
 

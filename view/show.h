@@ -42,6 +42,7 @@ typedef struct view_skin {
     char *figures;             /* JSON, once known */
     char **errors, **measures; /* [clip_count] likewise */
     view_inside *inside;
+    atomic_bool unlisted; /* taken off the list by the user */
 } view_skin;
 
 typedef struct view_character {

@@ -22,10 +22,15 @@ typedef struct pelt_view pelt_view;
 typedef pelt_bytes *(*pelt_view_fit)(const char *bundle, size_t word_count, const char *const *words,
                                      const pelt_progress *progress, pelt_error *error);
 
+/* Writes a built-in character to a new folder; *scene: the file to open. */
+typedef pelt_result (*pelt_view_sample)(const char *name, const char *folder, char *scene, size_t size,
+                                        pelt_error *error);
+
 typedef struct pelt_view_options {
-    uint32_t threads;  /* 0: as many as the machine has */
-    bool serving;      /* show.json says that there is a server for further requests */
-    pelt_view_fit fit; /* NULL: fitting is not available */
+    uint32_t threads;        /* 0: as many as the machine has */
+    bool serving;            /* show.json says that there is a server for further requests */
+    pelt_view_fit fit;       /* NULL: fitting is not available */
+    pelt_view_sample sample; /* NULL: there are no built-in characters */
 } pelt_view_options;
 
 pelt_view *pelt_view_new(const pelt_view_options *options, pelt_error *error);
@@ -61,6 +66,8 @@ pelt_result pelt_view_names(pelt_view *view, pelt_view_name call, void *user, pe
 /* Adds a skin in memory to a character; takes ownership even on failure. *index: its index. */
 pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *name, pelt_bytes *bytes,
                                uint32_t *index, pelt_error *error);
+/* Takes a skin off the list, or puts it back; its bytes stay, so that nothing else changes its name. */
+pelt_result pelt_view_list_skin(pelt_view *view, uint32_t character, uint32_t skin, bool listed, pelt_error *error);
 /* The file of a character, or NULL. */
 const char *pelt_view_bundle_path(pelt_view *view, uint32_t character);
 uint32_t pelt_view_character_count(pelt_view *view);

@@ -425,7 +425,7 @@ async function keysAndLooks(page) {
   await set(page, { layout: "side" });
   const ringless = [];
   await page.evaluate(() => { document.activeElement?.blur(); });
-  for (let i = 0; i < 16; i++) {
+  for (let i = 0; i < 30; i++) {
     await page.keyboard.press("Tab");
     const focused = await page.evaluate(() => {
       const element = document.activeElement;
@@ -437,6 +437,7 @@ async function keysAndLooks(page) {
     if (focused.tag !== "BODY." && (!focused.ring || !focused.name)) ringless.push(focused.tag);
   }
   check("what has the focus has a ring and a name", ringless.length === 0, ringless.join());
+  await page.evaluate(() => document.activeElement?.blur());
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const themed = (wanted) => page.waitForFunction((name) => document.documentElement.dataset.theme === name, wanted, { timeout: 3000 }).catch(() => {});
   const dark = await ground();
@@ -575,7 +576,7 @@ async function main() {
 async function viewTests(browser) {
   const { url, server } = await serve(makeFiles(pelt, folder));
   try {
-    const { page, complaints } = await openPage(browser, url, pictures ? { width: 1280, height: 760 } : { width: 980, height: 600 });
+    const { page, complaints } = await openPage(browser, url, pictures ? { width: 1280, height: 760 } : { width: 980, height: 636 });
     const busy = await firstPicture(page, url);
     await frameTimes(page, busy);
     await positions(page, join(folder, "large/arm.glb"), join(folder, "large/large.pelt"), 0, 0);

@@ -46,6 +46,7 @@ export async function openPage(browser, url, size, more = {}) {
     await context.route("**/assets/index-*.js", (route) => route.fulfill({ path: otherScript, contentType: "text/javascript" }));
     await context.route("**/*.wasm", (route) => route.fulfill({ path: otherWasm, contentType: "application/wasm" }));
   }
+  await context.addInitScript(() => localStorage.setItem("pelt-ground", "off")); // pixels are those of the character
   if (otherScript) context.setDefaultTimeout(15000); // what never comes need not be waited for long
   const page = await context.newPage();
   const complaints = [];

@@ -125,9 +125,9 @@ export async function pullDetails({ page, check, openSubject }) {
   check("and shown at a press", clip === nearest.clip && Math.abs(seen.find((one) => one.clip === clip && one.frame === frame).degrees - nearest.degrees) < 1e-3 && await page.evaluate(() => !globalThis.peltApp.pose.pulled), `${clip} ${frame}`);
   const handles = () => page.evaluate(() => globalThis.peltApp.stage.overlay.children.some((one) => one.isTransformControlsRoot && one.visible));
   const shown = [await handles()];
-  await page.locator("#panel-pull label.toggle").click();
+  await page.getByRole("radio", { name: "None" }).click();
   shown.push(await handles());
-  await page.locator("#panel-pull label.toggle").click();
+  await page.getByRole("radio", { name: "Rings" }).click();
   shown.push(await handles());
   check("handles can be taken away", same(shown, [true, false, true]), shown.join());
 

@@ -1,9 +1,10 @@
 // app.ts: what a panel may rely on.
 
-import type { PerspectiveCamera, Group } from 'three';
+import type { Group, OrthographicCamera, PerspectiveCamera } from 'three';
 import type { Box, Character, Clip, FaceBox, LightBox } from './show';
 import type { Data, MeshData } from './data';
 import type { Store } from './store';
+import type { History } from './history';
 import type { Pelt, Skin as PeltSkin, Pose as PeltPose } from 'pelt-wasm';
 
 // The current subject: a character with its skins, a face of key points (the model is the keyed face), or a relit
@@ -27,7 +28,7 @@ export interface PoseNow {
 export type Pane = 'truth' | 'model' | 'difference' | 'other'; // other: the second of two skins
 
 export interface Stage {
-  readonly camera: PerspectiveCamera; // one for all panes
+  readonly camera: PerspectiveCamera | OrthographicCamera; // one for all panes; 'camera' on the element says that it is another
   readonly overlay: Group; // drawn over the model, in scene units; depthTest off draws through the skin
   readonly mesh: MeshData | null; // the rest mesh
   readonly positions: Float32Array | null; // the model's, as drawn now
@@ -40,6 +41,7 @@ export interface Stage {
   adjust(call: ((positions: Float32Array, normals: Float32Array) => void) | null): void;
   cover(element: HTMLElement | null): void; // replaces the panes (the light's picture)
   redraw(): void;
+  readonly element: HTMLElement;
 }
 
 export interface Events {
@@ -58,13 +60,16 @@ export interface App {
   readonly stage: Stage;
   readonly under: HTMLElement; // below the timeline's track and as wide, for strips along the clip
   readonly server: boolean; // required by fits and light
-  readonly can: { fit: boolean; light: boolean };
+  readonly can: { fit: boolean; light: boolean; sample: boolean };
   subjects(): Subject[];
   subject(): Subject | null;
   clip(): Clip | null;
   skin(): PeltSkin | null; // the open one
   posed(): PeltPose | null; // its updated pose: coefficients and matrices match the picture
   on<E extends keyof Events>(event: E, call: (value: Events[E]) => void): () => void;
+  // Changes the pose or the frame so that it can be undone. Steps of one gesture, close together, are one change.
+  act(says: string, call: () => void, gesture?: string, pause?: number): void;
+  readonly history: History; // for what else can be undone
   say(sentence: string, kind?: 'note' | 'problem'): void; // to the user; text, never markup
   problem(thrown: unknown): void; // reports it to the user
   refresh(): Promise<void>; // reads show.json again

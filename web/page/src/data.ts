@@ -1,7 +1,8 @@
 // data.ts: resources by name, from a server or from files next to the page; apart from the key, the page cannot tell.
 //
 // The key is in the fragment of the printed address, which browsers never send. It is kept for reloads of this tab and
-// removed from the address bar, so that it does not end up in bookmarks and screenshots.
+// removed from the address bar, so that it does not end up in bookmarks and screenshots. Links to a view (link.ts) are in
+// the fragment too, without the key: a tab that has none asks the others of this address for it.
 
 import type { Show } from './show';
 
@@ -18,13 +19,30 @@ export class Problem extends Error {}
 
 const KEPT = 'pelt-key';
 
-function takeKey(): string {
-  const fromAddress = decodeURIComponent(location.hash.slice(1));
-  if (fromAddress) {
-    sessionStorage.setItem(KEPT, fromAddress);
-    history.replaceState(null, '', location.pathname + location.search);
-  }
-  return fromAddress || sessionStorage.getItem(KEPT) || '';
+// "KEY", "subject=arm&frame=3", or both with & between.
+export function readFragment(fragment: string): { key: string; link: string } {
+  const [first = '', ...rest] = fragment.replace(/^#/, '').split('&');
+  return first.includes('=') ? { key: '', link: [first, ...rest].join('&') } : { key: decodeURIComponent(first), link: rest.join('&') };
+}
+
+const cleanAddress = () => history.replaceState(null, '', location.pathname + location.search);
+
+function takeFragment(): { key: string; link: string } {
+  const { key, link } = readFragment(location.hash);
+  if (key) sessionStorage.setItem(KEPT, key);
+  if (location.hash) cleanAddress();
+  return { key: key || sessionStorage.getItem(KEPT) || '', link };
+}
+
+// Calls back with links that are opened in this tab later.
+export function onLink(call: (link: string) => void) {
+  addEventListener('hashchange', () => {
+    const { key, link } = readFragment(location.hash);
+    if (key) return location.reload();
+    if (!link) return;
+    cleanAddress();
+    call(link);
+  });
 }
 
 async function problemOf(answer: Response, name: string): Promise<Problem> {
@@ -40,9 +58,36 @@ async function problemOf(answer: Response, name: string): Promise<Problem> {
 export const numbered = (name: string, index: number) => name.replace('%d', String(index));
 
 export class Data {
-  private readonly key = takeKey();
+  readonly link: string; // of the address that was opened
+  private key: string;
+  private readonly tabs = typeof document === 'undefined' ? null : new BroadcastChannel(KEPT);
+  private borrowing: Promise<boolean> | null = null;
   private readonly kept = new Map<string, Promise<ArrayBuffer>>();
   private keptBytes = 0;
+
+  constructor() {
+    ({ key: this.key, link: this.link } = takeFragment());
+    this.tabs?.addEventListener('message', ({ data }) => { if (data === 'which' && this.key) this.tabs!.postMessage({ key: this.key }); });
+  }
+
+  // The key of another tab of this address, which only this server's page can ask.
+  private borrow(): Promise<boolean> {
+    this.borrowing ??= new Promise((done) => {
+      const { tabs } = this;
+      if (!tabs) return done(false);
+      const end = (key: string) => {
+        tabs.removeEventListener('message', hear);
+        if (key && key !== this.key) sessionStorage.setItem(KEPT, key);
+        done(key !== '' && key !== this.key);
+        this.key = key || this.key;
+      };
+      const hear = ({ data }: MessageEvent) => { if (typeof data?.key === 'string') end(data.key); };
+      tabs.addEventListener('message', hear);
+      tabs.postMessage('which');
+      setTimeout(() => end(''), 400);
+    });
+    return this.borrowing;
+  }
 
   async ask(name: string, options: RequestInit = {}): Promise<Response> {
     const headers = new Headers(options.headers);
@@ -51,6 +96,7 @@ export class Data {
       if (options.signal?.aborted) throw problem;
       throw new Problem('The server does not answer: is `pelt view` still running?');
     });
+    if (answer.status === 403 && !this.borrowing && await this.borrow()) return this.ask(name, options);
     if (!answer.ok) throw await problemOf(answer, name);
     return answer;
   }

@@ -5,12 +5,13 @@ import type { Panel } from './app';
 import { el } from './dom';
 import { SHADINGS, possible } from './toolbar';
 import { switchTheme } from './theme';
+import { nextView, numpadView } from './views';
 
 interface Key { keys: string[]; says: string; shown: string; does(event: KeyboardEvent): void }
 
 const next = <T>(list: T[], now: T) => list[(list.indexOf(now) + 1) % list.length]!;
 
-export function keyboard(session: Session, panels: Panel[], goToWorst: () => void, openPanel: (id: string) => void) {
+export function keyboard(session: Session, panels: Panel[], goToWorst: () => void, openPanel: (id: string) => void, share: () => void) {
   const { store, stage } = session;
   const frames = () => session.clips()[store.get().clip]?.frames ?? 1;
   const go = (frame: number) => store.set({ frame: Math.min(frames() - 1, Math.max(0, frame)), playing: false });
@@ -37,6 +38,11 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     { keys: ['p'], shown: 'P', says: 'probe: tells of the vertex under the pointer', does: () => store.set({ probe: !store.get().probe }) },
     { keys: ['+', '=', '-'], shown: '+ −', says: 'closer, away', does: (event) => stage.zoom(event.key === '-' ? 1.15 : 1 / 1.15) },
     { keys: ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'], shown: 'Alt ← → ↑ ↓', says: 'orbit the camera', does: () => {} },
+    { keys: ['a'], shown: 'A', says: 'from the front, the side, above; numeric keys 1 3 7', does: () => nextView(session) },
+    { keys: ['o'], shown: 'O', says: 'without perspective', does: () => store.set({ flat: !store.get().flat }) },
+    { keys: ['g'], shown: 'G', says: 'the ground', does: () => store.set({ ground: !store.get().ground }) },
+    { keys: ['s'], shown: 'S', says: 'picture, movie, link', does: share },
+    { keys: [], shown: 'Ctrl Z', says: 'undo; with Shift redo', does: () => {} },
     { keys: ['t'], shown: 'T', says: 'dark, light', does: switchTheme },
     { keys: ['?'], shown: '?', says: 'this list', does: () => toggleHelp() },
   ];
@@ -68,6 +74,7 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
       return;
     }
     if (event.altKey || ((arrow || event.key === ' ') && target.matches('input, button, [role=option], [role=tab]') && !(arrow && target.matches('button:not([role])')))) return;
+    if (numpadView(session, event.code)) return event.preventDefault();
     const key = keys.find((candidate) => candidate.keys.includes(event.key.length === 1 ? event.key.toLowerCase() : event.key));
     if (!key) return;
     event.preventDefault();

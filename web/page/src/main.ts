@@ -2,8 +2,10 @@
 
 import './style.css';
 import { el } from './dom';
+import { onLink } from './data';
 import { keyboard } from './keyboard';
 import { vertexMarks } from './marks';
+import { followLink } from './link';
 import { messages } from './messages';
 import { news } from './news';
 import { pair } from './pair';
@@ -11,23 +13,18 @@ import { beginPanels, panels } from './panels';
 import { playback } from './playback';
 import { probe } from './probe';
 import { Session } from './session';
+import { shareMenu } from './share';
 import { sidePanels } from './side';
+import { skinActions } from './skin_actions';
 import { skinTable } from './skins';
+import { sideSplit } from './split';
 import { onTheme } from './theme';
 import { timeline } from './timeline';
 import { legend, toolbar } from './toolbar';
 import { topBar } from './top';
+import { viewWidget } from './views';
+import { welcome } from './welcome';
 import './touch.css'; // the last, to win
-
-function emptyPage(session: Session) {
-  const text = el('p');
-  const element = el('div', { className: 'empty', hidden: true }, el('h2', {}, 'Nothing to look at yet'), text);
-  session.on('shown', () => {
-    element.hidden = session.subjects().length > 0;
-    text.textContent = session.can.fit ? 'Drop a bundle on the Fit panel: a .glb file and its caches.' : 'Give `pelt view` a bundle, skins or a .keys file.';
-  });
-  return element;
-}
 
 // The panes' titles: the model by its skin, and why there is no truth.
 function paneTitles(session: Session) {
@@ -49,28 +46,35 @@ function paneTitles(session: Session) {
 }
 
 function start() {
-  const root = document.querySelector('#app')!;
+  const root = document.querySelector<HTMLElement>('#app')!;
   const session = new Session();
   Object.assign(globalThis, { peltApp: session });
   if (matchMedia('(max-width: 700px)').matches) session.store.set({ layout: 'wipe' });
   const line = timeline(session);
-  const keys = keyboard(session, panels, line.goToWorst, (id) => session.store.set({ panel: id }));
-  session.stage.element.append(legend(session), emptyPage(session), ...messages(session));
+  const share = shareMenu(session);
+  const first = welcome(session, root);
+  const keys = keyboard(session, panels, line.goToWorst, (id) => session.store.set({ panel: id }), share.toggle);
+  session.stage.element.append(legend(session), viewWidget(session), first.element, ...messages(session));
   root.replaceChildren(
     topBar(session, keys.toggleHelp),
-    el('main', { className: 'viewer', aria: { label: 'View' } }, toolbar(session), session.stage.element, line.holder),
-    el('aside', { className: 'side', aria: { label: 'Skins and panels' } }, skinTable(session), sidePanels(session, panels)));
+    el('main', { className: 'viewer', aria: { label: 'View' } }, toolbar(session, share.holder), session.stage.element, line.holder),
+    sideSplit(root),
+    el('aside', { className: 'side', aria: { label: 'Skins and panels' } }, skinTable(session), skinActions(session), sidePanels(session, panels)));
   paneTitles(session);
   playback(session);
   pair(session);
   vertexMarks(session);
   probe(session);
   news(session);
-  beginPanels(session);
+  beginPanels(session, first.drop);
   onTheme(() => session.stage.redraw());
   void session.refresh()
-    .then(() => { if (session.subjects().length) session.store.set({ subject: 0 }); })
+    .then(async () => {
+      if (session.subjects().length && !(await followLink(session, session.data.link))) session.store.set({ subject: 0 });
+    })
     .catch((thrown) => session.problem(thrown));
+  onLink((link) => void followLink(session, link).catch((thrown) => session.problem(thrown)));
 }
 
 start();
+

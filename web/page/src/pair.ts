@@ -6,7 +6,7 @@ import { Engine } from './engine';
 
 export function pair(session: Session) {
   const { store, stage } = session;
-  const engine = new Engine(() => stage.renderer.getContext() as WebGL2RenderingContext);
+  const engine = new Engine(() => session.context());
   let open = ''; // the file in the engine
   let asked = 0;
   let before = store.get().skin;

@@ -9,6 +9,9 @@ export const FLOATS = TRANSFORM_FLOATS; // rotation xyzw, translation, scale
 export const restOf = (character: Character) =>
   Float32Array.from(character.joints.flatMap(({ rest }) => [...rest.rotation, ...rest.translation, ...rest.scale]));
 
+// The user's changes.
+export interface Pulled { joints: Map<number, Float32Array>; controls: Map<number, number> }
+
 export class Pose implements PoseNow {
   locals = new Float32Array(0);
   controls = new Float32Array(0);
@@ -36,6 +39,15 @@ export class Pose implements PoseNow {
   forget() {
     this.pulledJoints.clear();
     this.pulledControls.clear();
+  }
+
+  kept(): Pulled { return { joints: new Map(this.pulledJoints), controls: new Map(this.pulledControls) }; }
+
+  restore({ joints, controls }: Pulled) {
+    this.forget();
+    for (const [joint, transform] of joints) this.pulledJoints.set(joint, transform);
+    for (const [control, value] of controls) this.pulledControls.set(control, value);
+    this.mix();
   }
 
   setClip(locals: Float32Array, controls: Float32Array | null) {

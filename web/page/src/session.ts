@@ -11,14 +11,27 @@ import { Data, Problem, numbered } from './data';
 import { el } from './dom';
 import { Emitter } from './events';
 import { Engine } from './engine';
+import { History } from './history';
 import { commonScale } from './heat';
 import { FLOATS, Pose, restOf } from './pose';
 import { Stage, type Textures } from './stage';
 import { Store } from './store';
 import { smoothNormals, shadedAsOne } from './normals';
+import { actOn } from './undo';
 
 const WRAPPING: Record<Wrap, typeof RepeatWrapping | typeof MirroredRepeatWrapping | typeof ClampToEdgeWrapping> =
   { repeat: RepeatWrapping, mirror: MirroredRepeatWrapping, clamp: ClampToEdgeWrapping };
+
+function textureOf(bitmap: ImageBitmap, wrap: Wrap[]): Texture {
+  const texture = new Texture(bitmap);
+  texture.flipY = false;
+  texture.colorSpace = NoColorSpace; // the surface's shader decodes it
+  texture.generateMipmaps = true;
+  texture.anisotropy = 8;
+  [texture.wrapS, texture.wrapT] = wrap.map((one) => WRAPPING[one]) as [typeof RepeatWrapping, typeof RepeatWrapping];
+  texture.needsUpdate = true;
+  return texture;
+}
 
 export interface Message { sentence: string; kind: 'note' | 'problem' }
 export interface Loading { what: string | null }
@@ -37,6 +50,8 @@ export class Session implements App {
   readonly stage: Stage;
   readonly pose = new Pose(() => this.posedAnew());
   readonly engine: Engine;
+  readonly history = new History();
+  readonly act = actOn(this);
   readonly under = el('div', { className: 'under' });
   show: Show | null = null;
   private readonly emitter = new Emitter<OwnEvents>();
@@ -57,8 +72,8 @@ export class Session implements App {
       this.engine.adjust = call;
       void this.deform();
     };
-    this.engine = new Engine(() => this.stage.renderer.getContext() as WebGL2RenderingContext);
-    this.store.watch(['layout', 'wireframe', 'difference', 'wipe', 'blend', 'shading'], (state) => this.stage.setLook(state));
+    this.engine = new Engine(() => this.context());
+    this.store.watch(['layout', 'wireframe', 'difference', 'wipe', 'blend', 'shading', 'ground', 'flat'], (state) => this.stage.setLook(state));
     this.store.watch(['subject'], () => void this.openSubject().catch((thrown) => this.problem(thrown)));
     this.store.watch(['skin'], () => this.stage.mesh && void this.openSkin().catch((thrown) => this.problem(thrown)));
     this.store.watch(['clip', 'frame'], () => void this.present().catch((thrown) => this.problem(thrown)));
@@ -70,7 +85,7 @@ export class Session implements App {
   // -- Contents
 
   get server() { return this.show?.server ?? false; }
-  get can() { return this.show?.can ?? { fit: false, light: false }; }
+  get can() { return this.show?.can ?? { fit: false, light: false, sample: false }; }
   subjects() { return this.listed; }
   subject() { return this.listed[this.store.get().subject] ?? null; }
   skin() { return this.engine.skin; }
@@ -90,6 +105,11 @@ export class Session implements App {
 
   skinNow(): Skin | null { return this.character()?.skins[this.store.get().skin] ?? null; }
 
+  context(): WebGL2RenderingContext {
+    if (!this.stage.renderer) throw new Problem('this browser has no WebGL 2.');
+    return this.stage.renderer.getContext() as WebGL2RenderingContext;
+  }
+
   // The second of two skins side by side.
   otherNow(): Skin | null {
     const { skin, other } = this.store.get();
@@ -98,6 +118,7 @@ export class Session implements App {
   }
 
   async refresh() {
+    const open = this.skinNow()?.file;
     this.show = await this.data.show();
     this.listed = [
       ...this.show.characters.map((character, index) => ({ kind: 'character' as const, name: character.name, character, index })),
@@ -105,6 +126,28 @@ export class Session implements App {
     ];
     this.emitter.emit('shown', undefined);
     void this.fetchFigures(); // for a skin fitted in the meantime
+    if (open) this.keepSkin(open);
+  }
+
+  // Skins have come or gone: the open one stays open, and where it has gone its neighbour takes its place.
+  private keepSkin(file: string) {
+    const { skin } = this.store.get();
+    const skins = this.character()?.skins ?? [];
+    const at = skins.findIndex((one) => one.file === file);
+    const next = at >= 0 ? at : Math.max(0, Math.min(skin, skins.length - 1));
+    if (next !== skin) this.store.set({ skin: next });
+    else if (at < 0) void this.openSkin().catch((thrown) => this.problem(thrown));
+  }
+
+  // Opens a subject; resolves when its first picture is there, or does not come.
+  async openWhole(subject: number) {
+    if (subject === this.store.get().subject) return this.settled();
+    const shown = new Promise<void>((done) => {
+      const stop = this.on('pose', () => { stop(); done(); });
+      setTimeout(() => { stop(); done(); }, 20000);
+    });
+    this.store.set({ subject });
+    if (this.subject()?.kind === 'character' || this.subject()?.kind === 'face') await shown;
   }
 
   on<E extends keyof OwnEvents>(event: E, call: (value: OwnEvents[E]) => void) { return this.emitter.on(event, call); }
@@ -339,6 +382,14 @@ export class Session implements App {
     });
   }
 
+  // Until what was asked for is there: the skin, the frame, the deformation.
+  async settled() {
+    for (let i = 0; i < 4000; i++) {
+      if (!this.busy && !this.deforming && this.openFile === (this.skinNow()?.file ?? '')) return;
+      await new Promise((done) => setTimeout(done, 4));
+    }
+  }
+
   private loading(what: string | null) { this.emitter.emit('loading', { what }); }
 
   // -- Textures
@@ -356,18 +407,15 @@ export class Session implements App {
     const surface = await this.data.json<Surface>(name);
     const uvs = surface.uvs ? await this.data.floats(surface.uvs, 2 * vertices) : new Float32Array(2 * vertices);
     const used = new Map<number, Promise<ImageBitmap>>();
-    for (const { image } of surface.parts) if (image !== null && !used.has(image)) used.set(image, this.readImage(surface.images[image]!));
+    const picture = async (image: number | null | undefined, wrap: Wrap[]) => {
+      if (image === null || image === undefined) return null;
+      if (!used.has(image)) used.set(image, this.readImage(surface.images[image]!));
+      const bitmap = await used.get(image)!.catch((thrown) => { this.problem(thrown); return null; });
+      return bitmap && textureOf(bitmap, wrap);
+    };
     const parts = await Promise.all(surface.parts.map(async (part) => {
-      const picture = part.image === null ? null : await used.get(part.image)!.catch((thrown) => { this.problem(thrown); return null; });
-      if (!picture) return { ...part, texture: null };
-      const texture = new Texture(picture);
-      texture.flipY = false;
-      texture.colorSpace = NoColorSpace; // the surface's shader decodes it
-      texture.generateMipmaps = true;
-      texture.anisotropy = 8;
-      [texture.wrapS, texture.wrapT] = (part.wrap ?? ['repeat', 'repeat']).map((wrap) => WRAPPING[wrap]) as [typeof RepeatWrapping, typeof RepeatWrapping];
-      texture.needsUpdate = true;
-      return { ...part, texture };
+      const wrap = part.wrap ?? ['repeat', 'repeat'];
+      return { ...part, texture: await picture(part.image, wrap), bumps: surface.uvs ? await picture(part.normal, wrap) : null };
     }));
     return { uvs, parts };
   }

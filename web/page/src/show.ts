@@ -7,7 +7,7 @@ export type { Control };
 export interface Show {
   pelt: string;
   server: boolean;
-  can: { fit: boolean; light: boolean };
+  can: { fit: boolean; light: boolean; sample: boolean };
   characters: Character[];
   boxes: Box[];
 }
@@ -57,6 +57,7 @@ export interface Facts {
 }
 
 export interface Skin {
+  index: number; // the server's
   name: string;
   file: string;
   bytes: number;
@@ -82,6 +83,7 @@ export interface Part {
   triangles: number;
   color: number[]; // linear
   image: number | null;
+  normal?: number | null; // its normal map, an image too
   alpha?: 'OPAQUE' | 'MASK' | 'BLEND';
   cutoff?: number;
   wrap?: [Wrap, Wrap];

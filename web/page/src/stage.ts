@@ -4,7 +4,8 @@
 // and receives the pointer. Nothing is drawn unless something has changed.
 
 import {
-  Box3, BufferAttribute, BufferGeometry, Color, DynamicDrawUsage, Group, MeshBasicMaterial, Mesh, PerspectiveCamera, Points, Scene, Vector3,
+  Box3, BufferAttribute, BufferGeometry, Color, DynamicDrawUsage, Group, MeshBasicMaterial, Mesh, OrthographicCamera, PerspectiveCamera, Points, Scene,
+  Vector3,
   WebGLRenderer, type Texture,
 } from 'three';
 import { OrbitControls } from 'three/addons/controls/OrbitControls.js';
@@ -14,6 +15,7 @@ import type { Part } from './show';
 import type { Layout, Shading, State } from './store';
 import { makeDrawable } from './canvas';
 import { el } from './dom';
+import { Ground } from './ground';
 import { shadedAsOne, smoothNormals } from './normals';
 import { CLAY, HEAT, NORMALS, PAINT, TEXTURES, createSurface, type Surface } from './surface';
 
@@ -32,7 +34,7 @@ const UP = ALONG.clone().cross(RIGHT);
 
 export interface Textures {
   uvs: Float32Array;
-  parts: (Part & { texture: Texture | null })[];
+  parts: (Part & { texture: Texture | null; bumps: Texture | null })[];
 }
 
 // One surface to draw, the model's or the truth's.
@@ -45,6 +47,7 @@ class Body {
   readonly scene = new Scene();
   parts: Surface[] = [];
   stale = true; // its errors are not those of its positions
+  ground: Mesh | null = null;
   private readonly errors: Float32Array;
 
   constructor(mesh: MeshData, index: BufferAttribute | null, textures: Textures | null) {
@@ -89,6 +92,8 @@ class Body {
       surface.uniforms.mode.value = TEXTURES;
       surface.uniforms.image.value = part.texture;
       surface.uniforms.textured.value = part.texture !== null;
+      surface.uniforms.bumps.value = part.bumps;
+      surface.uniforms.bumped.value = part.bumps !== null;
       surface.uniforms.colour.value = new Color().fromArray(part.color);
       return surface;
     });
@@ -122,14 +127,28 @@ function boxOf(positions: Float32Array): Box3 {
   return new Box3(new Vector3(left, low, near), new Vector3(right, high, far));
 }
 
-export interface Drawn { layout: Layout; shading: Shading; wireframe: boolean; difference: boolean; wipe: number; blend: number }
+export interface Drawn { layout: Layout; shading: Shading; wireframe: boolean; difference: boolean; wipe: number; blend: number; ground: boolean; flat: boolean }
+
+function createRenderer(canvas: HTMLCanvasElement, context: WebGL2RenderingContext | null): WebGLRenderer | null {
+  if (!context) return null;
+  const renderer = new WebGLRenderer({ canvas, context, alpha: true });
+  renderer.autoClear = false;
+  return renderer;
+}
+
+// Everything but the picture still works: it is said, and the page goes on.
+const withoutWebGL = () => el('div', { className: 'no-picture', role: 'note' },
+  el('b', {}, 'This browser cannot draw in three dimensions (WebGL 2 is missing or switched off).'),
+  el('span', {}, 'Figures, curves, panels and fits work without it.'));
 
 export class Stage implements StageOfApp {
-  readonly camera = new PerspectiveCamera(30, 1, 0.01, 100);
+  private readonly deep = new PerspectiveCamera(30, 1, 0.01, 100);
+  private readonly flat = new OrthographicCamera();
   readonly overlay = new Group();
   readonly element = el('div', { className: 'stage' });
   readonly canvas: HTMLCanvasElement;
-  readonly renderer: WebGLRenderer;
+  readonly renderer: WebGLRenderer | null; // null: this browser has no WebGL
+  private readonly ground = new Ground();
   mesh: MeshData | null = null;
   truth: Float32Array | null = null;
   arrangement: Arrangement = 'model';
@@ -158,17 +177,17 @@ export class Stage implements StageOfApp {
   private finer = 1; // pixels drawn for each one of the canvas, across and down
   private resting = 0;
   private covered: HTMLElement | null = null;
-  private look: Drawn = { layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5 };
+  private look: Drawn = { layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5, ground: true, flat: false };
 
   constructor(onWipe: (share: number) => void) {
     const { canvas, context, smooth } = makeDrawable();
     this.canvas = canvas;
-    if (!smooth) this.smoothAfter = 250;
-    this.renderer = new WebGLRenderer({ canvas, context: context ?? undefined, alpha: true });
-    this.renderer.autoClear = false;
+    if (context && !smooth) this.smoothAfter = 250;
+    this.renderer = createRenderer(canvas, context);
     this.divider = this.createDivider(onWipe);
     this.element.append(this.canvas, this.paneRow, this.divider);
-    this.controls = new OrbitControls(this.camera, this.paneRow);
+    if (!this.renderer) this.element.append(withoutWebGL());
+    this.controls = new OrbitControls(this.deep, this.paneRow);
     this.controls.addEventListener('change', () => this.redraw());
     this.controls.addEventListener('start', () => { this.framed = false; });
     new ResizeObserver(() => this.resized()).observe(this.element);
@@ -186,6 +205,8 @@ export class Stage implements StageOfApp {
     this.model.scene.add(this.overlay);
     this.asOne = mesh.triangles ? shadedAsOne(mesh) : null;
     this.box.setFromArray(mesh.positions);
+    this.ground.place(this.box);
+    for (const body of [this.model, this.real]) body.scene.add(body.ground = this.ground.mesh());
     this.framed = this.fresh = true;
     this.arrange();
   }
@@ -274,9 +295,10 @@ export class Stage implements StageOfApp {
   }
 
   setLook(state: Readonly<State>) {
-    const { layout, shading, wireframe, difference, wipe, blend } = state;
+    const { layout, shading, wireframe, difference, wipe, blend, ground, flat } = state;
     const again = layout !== this.look.layout;
-    this.look = { layout, shading, wireframe, difference, wipe, blend };
+    this.look = { layout, shading, wireframe, difference, wipe, blend, ground, flat };
+    this.setFlat(flat);
     if (again) this.arrange();
     this.placeDivider();
     this.redraw();
@@ -387,8 +409,8 @@ export class Stage implements StageOfApp {
     if (this.size.width === width && this.size.height === height && this.size.ratio === ratio) return this.redraw();
     this.size = { width, height, ratio };
     this.finer = 1;
-    this.renderer.setPixelRatio(ratio);
-    this.renderer.setSize(width, height, false);
+    this.renderer?.setPixelRatio(ratio);
+    this.renderer?.setSize(width, height, false);
     this.draw(); // immediately: a resized canvas is black until then
   }
 
@@ -422,20 +444,65 @@ export class Stage implements StageOfApp {
     return [reach(RIGHT), reach(UP), reach(ALONG)];
   }
 
+  private get slope() { return Math.tan((this.deep.fov * Math.PI) / 360); }
+
+  get camera(): PerspectiveCamera | OrthographicCamera { return this.controls.object as PerspectiveCamera | OrthographicCamera; }
+  get target(): Vector3 { return this.controls.target; }
+
+  // Without perspective the picture is as large as things are at the target, and distance still says how large.
+  private setFlat(on: boolean) {
+    const [from, to] = on ? [this.deep, this.flat] : [this.flat, this.deep];
+    if (this.camera === to) return;
+    to.position.copy(from.position);
+    this.controls.object = to;
+    this.controls.update();
+    this.element.dispatchEvent(new CustomEvent('camera'));
+  }
+
+  private shape(width: number, height: number) {
+    const aspect = width / Math.max(1, height);
+    this.deep.aspect = aspect;
+    if (this.flat.zoom !== 1) { // what the wheel does to it becomes distance
+      this.flat.position.sub(this.target).divideScalar(this.flat.zoom).add(this.target);
+      this.flat.zoom = 1;
+    }
+    const tall = this.slope * this.flat.position.distanceTo(this.target);
+    Object.assign(this.flat, { left: -tall * aspect, right: tall * aspect, top: tall, bottom: -tall });
+    this.camera.updateProjectionMatrix();
+  }
+
+  // Along an axis, at the distance of now.
+  viewFrom(direction: [number, number, number]) {
+    const distance = this.camera.position.distanceTo(this.target);
+    this.moveCamera(new Vector3(...direction).setLength(distance).add(this.target), this.target);
+  }
+
+  moveCamera(position: Vector3, target: Vector3) {
+    this.controls.target.copy(target);
+    this.camera.position.copy(position);
+    this.framed = false;
+    this.controls.update();
+    this.redraw();
+  }
+
+  get moved() { return !this.framed; }
+
   // The whole character, slightly from the side, fitted to a pane.
   frame() {
     if (!this.mesh || this.box.isEmpty()) return;
     const pane = [...this.panes.values()][0];
-    if (pane?.clientHeight) this.camera.aspect = pane.clientWidth / pane.clientHeight;
+    const aspect = pane?.clientHeight ? pane.clientWidth / pane.clientHeight : this.deep.aspect;
     const centre = this.box.getCenter(new Vector3());
     const [wide, tall, deep] = this.extent();
-    const slope = Math.tan((this.camera.fov * Math.PI) / 360);
+    const slope = this.slope;
     const room = this.arrangement === 'side' && this.element.dataset.stack === 'columns' && pane ? LEGEND / Math.max(4 * LEGEND, pane.clientHeight) : 0;
-    const distance = 1.08 * (0.6 * deep + Math.max(wide / (slope * this.camera.aspect), tall / (slope * (1 - room))));
+    const distance = 1.08 * (0.6 * deep + Math.max(wide / (slope * aspect), tall / (slope * (1 - room))));
     centre.addScaledVector(UP, -room * slope * distance);
     const reach = this.box.getSize(new Vector3()).length();
-    this.camera.near = reach * 0.005;
-    this.camera.far = distance + reach * 30;
+    this.deep.near = reach * 0.005;
+    this.deep.far = distance + reach * 30;
+    this.flat.near = -reach * 30; // without perspective nothing is behind the camera
+    this.flat.far = this.deep.far;
     this.camera.position.copy(centre).addScaledVector(ALONG, distance);
     this.controls.target.copy(centre);
     this.controls.maxDistance = reach * 20;
@@ -459,7 +526,7 @@ export class Stage implements StageOfApp {
   lookAtPoints(points: ArrayLike<number>) {
     const box = new Box3().setFromArray(points as number[]);
     if (box.isEmpty()) return;
-    const slope = Math.tan((this.camera.fov * Math.PI) / 360) * Math.min(1, this.camera.aspect);
+    const slope = this.slope * Math.min(1, this.deep.aspect);
     const reach = Math.max(box.getSize(new Vector3()).length() / 2, 0.02 * this.box.getSize(new Vector3()).length());
     const offset = this.camera.position.clone().sub(this.controls.target).setLength(1.25 * reach / Math.sin(Math.atan(slope)));
     box.getCenter(this.controls.target);
@@ -501,13 +568,14 @@ export class Stage implements StageOfApp {
 
   // With more pixels than there are: the browser blends them.
   drawFiner(times: number) {
-    if (times !== this.finer) this.renderer.setPixelRatio(this.size.ratio * times);
+    if (times !== this.finer) this.renderer?.setPixelRatio(this.size.ratio * times);
     this.finer = times;
     this.draw();
   }
 
   draw() {
     const { renderer } = this;
+    if (!renderer) return;
     const width = this.element.clientWidth;
     const height = this.element.clientHeight;
     renderer.setScissorTest(false);
@@ -520,8 +588,7 @@ export class Stage implements StageOfApp {
       const [wide, tall] = [Math.floor(rect.width), Math.floor(rect.height)]; // whole pixels, the same for all panes
       const left = Math.round(rect.left - stage.left);
       const bottom = height - Math.round(rect.top - stage.top) - tall;
-      this.camera.aspect = wide / Math.max(1, tall);
-      this.camera.updateProjectionMatrix();
+      this.shape(wide, tall);
       renderer.setViewport(left, bottom, wide, tall);
       renderer.setScissor(left, bottom, wide, tall);
       if (this.arrangement === 'overlay') this.drawOverlaid();
@@ -552,14 +619,15 @@ export class Stage implements StageOfApp {
     body.surface.uniforms.mode.value = mode;
     body.wires.visible = this.look.wireframe && this.mesh!.triangles > 0;
     this.overlay.visible = !heat;
-    this.renderer.render(body.scene, this.camera);
+    body.ground!.visible = this.look.ground && !(this.arrangement === 'overlay' && body === this.model); // there once is enough
+    this.renderer!.render(body.scene, this.camera);
   }
 
   private drawWiped(width: number, height: number) {
     const at = Math.round(width * this.look.wipe);
-    this.renderer.setScissor(0, 0, at, height);
+    this.renderer!.setScissor(0, 0, at, height);
     this.drawBody(this.real!, false);
-    this.renderer.setScissor(at, 0, width - at, height);
+    this.renderer!.setScissor(at, 0, width - at, height);
     this.drawBody(this.model!, false);
   }
 
@@ -567,7 +635,7 @@ export class Stage implements StageOfApp {
   // remains.
   private drawOverlaid() {
     this.drawBody(this.real!, false, [0.55, 0.85, 1.45]);
-    this.renderer.clearDepth();
+    this.renderer!.clearDepth();
     for (const surface of this.model!.surfaces()) surface.colorWrite = false;
     const { wireframe } = this.look;
     this.look.wireframe = false;

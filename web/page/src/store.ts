@@ -21,13 +21,15 @@ export interface State {
   wipe: number; // share of the width that shows the truth
   blend: number; // share of the model in the overlay
   scale: number | null; // top of the heat map in the file's units; null: from the skins
+  ground: boolean; // a grid under the character
+  flat: boolean; // without perspective
   path: Path;
   panel: string; // id of the open panel
 }
 
 export const FIRST: State = {
   subject: -1, skin: 0, other: 1, vertex: -1, probe: true, clip: 0, frame: 0, playing: false, speed: 1,
-  layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5, scale: null, path: 'wasm', panel: 'numbers',
+  layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5, scale: null, ground: true, flat: false, path: 'wasm', panel: 'numbers',
 };
 
 export class Store {

@@ -26,6 +26,7 @@ attribute vec3 truth;
 attribute vec3 paint;
 varying vec3 vNormal;
 varying vec3 vToEye;
+varying vec3 vSeen;
 varying vec2 vUv;
 varying float vError;
 varying vec3 vPaint;
@@ -33,7 +34,8 @@ uniform float pointSize;
 void main() {
   vec4 seen = modelViewMatrix * vec4(position, 1.0);
   vNormal = normalMatrix * normal;
-  vToEye = -seen.xyz;
+  vToEye = isOrthographic ? vec3(0.0, 0.0, 1.0) : -seen.xyz;
+  vSeen = seen.xyz;
   vUv = uv;
   vError = distance(position, truth);
   vPaint = paint;
@@ -50,8 +52,11 @@ uniform float scale;
 uniform bool textured;
 uniform bool points; // without triangles
 uniform sampler2D image;
+uniform bool bumped;
+uniform sampler2D bumps;
 varying vec3 vNormal;
 varying vec3 vToEye;
+varying vec3 vSeen;
 varying vec2 vUv;
 varying float vError;
 varying vec3 vPaint;
@@ -65,6 +70,18 @@ vec3 heat(float share) {
   return mix(stops[low], stops[low + 1], at - float(low));
 }
 
+// The normal of a normal map. Its tangents come from how texture coordinates run across the picture, for truth and model
+// alike: the truth has no others, and the two are to be compared. Green points against v, as glTF has it.
+vec3 bump(vec3 n) {
+  vec3 across = dFdx(vSeen), upward = dFdy(vSeen);
+  vec2 du = dFdx(vUv), dv = dFdy(vUv);
+  vec3 a = cross(upward, n), b = cross(n, across);
+  vec3 tangent = a * du.x + b * dv.x, bitangent = a * du.y + b * dv.y;
+  float size = max(dot(tangent, tangent), dot(bitangent, bitangent));
+  vec3 map = texture2D(bumps, vUv).xyz * 2.0 - 1.0;
+  return size > 0.0 ? normalize((tangent * map.x - bitangent * map.y) * inversesqrt(size) + n * map.z) : n;
+}
+
 vec3 encode(vec3 x) {
   return mix(1.055 * pow(max(x, vec3(0.0)), vec3(1.0 / 2.4)) - 0.055, x * 12.92, vec3(lessThanEqual(x, vec3(0.0031308))));
 }
@@ -74,6 +91,7 @@ void main() {
   vec3 eye = normalize(vToEye);
   if (points && dot(n, eye) < 0.0) discard; // the far side would show through
   if (!points && !gl_FrontFacing) n = -n;
+  if (bumped && mode == ${TEXTURES}) n = bump(n);
   float key = max(dot(n, normalize(vec3(0.45, 0.65, 0.75))), 0.0);
   float fill = max(dot(n, normalize(vec3(-0.8, -0.1, 0.5))), 0.0);
   float sky = 0.5 + 0.5 * n.y;
@@ -103,6 +121,8 @@ export interface Surface extends ShaderMaterial {
     scale: { value: number };
     textured: { value: boolean };
     image: { value: Texture | null };
+    bumped: { value: boolean };
+    bumps: { value: Texture | null };
     pointSize: { value: number };
     points: { value: boolean };
   };
@@ -124,6 +144,8 @@ export function createSurface(): Surface {
       scale: { value: 1 },
       textured: { value: false },
       image: { value: null },
+      bumped: { value: false },
+      bumps: { value: null },
       pointSize: { value: 1 },
       points: { value: false },
     },

@@ -5,7 +5,8 @@ import type { Layout, Shading } from './store';
 import { el, segments, toggle } from './dom';
 import { HEAT_BEYOND, HEAT_STOPS } from './surface';
 import { short } from './heat';
-import { icon } from './icons';
+import { cameraBar } from './camera_bar';
+import { undoButtons } from './undo';
 
 export const LAYOUTS: { value: Layout; label: string; title: string }[] = [
   { value: 'side', label: 'Side by side', title: 'Truth, model and difference, with one camera' },
@@ -27,7 +28,7 @@ export const SHADINGS: { value: Shading; label: string; title: string }[] = [
   { value: 'normals', label: 'Normals', title: 'Colours by the direction of the normals' },
 ];
 
-export function toolbar(session: Session) {
+export function toolbar(session: Session, share: HTMLElement) {
   const { store } = session;
   const shown = () => (possible(session).includes(store.get().layout) ? store.get().layout : 'model');
   const layout = segments('Arrangement', LAYOUTS, shown, (value) => store.set({ layout: value }));
@@ -66,8 +67,7 @@ export function toolbar(session: Session) {
   update();
   return el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
     layout.group, mixing, pairing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
-    el('button', { type: 'button', className: 'plain', title: 'The whole character (F)', aria: { label: 'Show the whole character' },
-      on: { click: () => { session.stage.reframe(); } } }, icon('frame')));
+    ...undoButtons(session), el('span', { className: 'rule' }), ...cameraBar(session), share);
 }
 
 // Colours against lengths. The top can be edited, or is chosen automatically.

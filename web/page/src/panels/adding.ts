@@ -28,7 +28,7 @@ export function influencesOf(skin: Skin): Influences {
 }
 
 export class Adding {
-  private readonly amounts = new Map<number, { amount: number; shape: Float32Array }>();
+  private amounts: ReadonlyMap<number, { amount: number; shape: Float32Array }> = new Map(); // replaced, never changed
   private readonly influences: Influences;
 
   constructor(skin: Skin) {
@@ -44,12 +44,20 @@ export class Adding {
   }
 
   set(coefficient: number, amount: number, shape: Float32Array): void {
-    if (amount) this.amounts.set(coefficient, { amount, shape });
-    else this.amounts.delete(coefficient);
+    const amounts = new Map(this.amounts);
+    if (amount) amounts.set(coefficient, { amount, shape });
+    else amounts.delete(coefficient);
+    this.amounts = amounts;
   }
 
   clear(): void {
-    this.amounts.clear();
+    this.amounts = new Map();
+  }
+
+  /** Everything that is added, and how to go back to it. */
+  kept(): () => void {
+    const { amounts } = this;
+    return () => { this.amounts = amounts; };
   }
 
   /** Adds to the deformed positions of the pose. */

@@ -4,22 +4,13 @@
 import type { App, Panel } from '../app';
 import { numbered } from '../data';
 import { el, section } from '../dom';
+import { download } from '../download';
+import { beginFit, followJob, wait, type Job } from '../jobs';
+import { fitted } from '../skin_actions';
+import { sendFiles } from '../upload';
 import type { Character, Errors, Skin } from '../show';
 import './panels.css';
 import { BLENDS, commandLine, CORRECTIVES, isUsed, METHODS, OPTIONS, wordsOf, type Form } from './fit_words';
-
-interface Job {
-  state: 'running' | 'done' | 'failed' | 'cancelled';
-  share: number;
-  text: string;
-  character?: number;
-  skin?: number | null;
-  error?: { text: string } | null;
-}
-
-interface Opened { character?: number | null; box?: number | null }
-
-const wait = (milliseconds: number) => new Promise((done) => setTimeout(done, milliseconds));
 
 class Fitting {
   private readonly drop: HTMLElement;
@@ -188,10 +179,9 @@ class Fitting {
     this.busy(true);
     try {
       const name = this.name || this.form.method;
-      const { job } = await this.app.data.post<{ job: number }>('api/fit', { character: subject.index, words: wordsOf(this.form), name });
-      this.job = job;
+      this.job = await beginFit(this.app, subject.index, wordsOf(this.form), name);
       if (this.cancelling) void this.cancel(); // before it had a number
-      await this.follow(job);
+      await this.follow(this.job);
     } catch (thrown) {
       this.say(thrown instanceof Error ? thrown.message : String(thrown));
     }
@@ -200,16 +190,12 @@ class Fitting {
   }
 
   private async follow(number: number): Promise<void> {
-    for (let pause = 60; ; pause = Math.min(pause * 1.3, 500)) {
-      const job = await this.app.data.json<Job>(`api/job/${number}`);
-      this.bar.value = Number.isFinite(job.share) ? job.share : 0;
-      if (!this.cancelling) this.doing.textContent = `${job.text || 'starting'} · ${Math.round(100 * (job.share || 0))}%`;
-      if (job.state === 'failed') throw new Error(job.error?.text ?? 'The fit failed.');
-      if (job.state === 'cancelled') return this.say('The fit was cancelled.', 'quiet');
-      if (job.state === 'done') return this.finish(job);
-      if (this.cancelling) pause = Math.min(pause, 100); // somebody waits for the answer
-      await Promise.race([wait(pause), new Promise<void>((done) => { this.wake = done; })]);
-    }
+    const job = await followJob(this.app, number, ({ share, text }) => {
+      this.bar.value = Number.isFinite(share) ? share : 0;
+      if (!this.cancelling) this.doing.textContent = `${text || 'starting'} · ${Math.round(100 * (share || 0))}%`;
+    }, (pause) => Promise.race([wait(this.cancelling ? Math.min(pause, 100) : pause), new Promise<void>((done) => { this.wake = done; })]));
+    if (job.state === 'cancelled') this.say('The fit was cancelled.', 'quiet');
+    else await this.finish(job);
   }
 
   private async cancel(): Promise<void> {
@@ -229,8 +215,11 @@ class Fitting {
     const at = this.app.subjects().findIndex((subject) => subject.kind === 'character' && subject.index === job.character);
     const subject = this.app.subjects()[at];
     if (subject?.kind !== 'character' || typeof job.skin !== 'number') return;
-    this.app.store.set({ subject: at, skin: job.skin });
-    const skin = subject.character.skins[job.skin];
+    const place = subject.character.skins.findIndex(({ index }) => index === job.skin);
+    const skin = subject.character.skins[place];
+    if (!skin) return;
+    this.app.store.set({ subject: at, skin: place });
+    fitted(this.app, subject.index, skin);
     const rows = el('div', { className: 'measured' });
     const save = el('button', { type: 'button', className: 'tiny', on: { click: () => void this.save(skin) } }, `Save ${skin.name}.pelt`);
     const heading = el('h3', {}, `${skin.name} is fitted`);
@@ -249,9 +238,7 @@ class Fitting {
 
   private async save(skin: Skin): Promise<void> {
     try {
-      const address = URL.createObjectURL(new Blob([await this.app.data.bytes(skin.file)]));
-      el('a', { href: address, download: `${skin.name}.pelt` }).click();
-      setTimeout(() => URL.revokeObjectURL(address), 60000);
+      download(new Blob([await this.app.data.bytes(skin.file)]), `${skin.name}.pelt`);
     } catch (thrown) {
       this.app.problem(thrown);
     }
@@ -259,33 +246,20 @@ class Fitting {
 
   // -- Files --------------------------------------------------------------------------------------------------------
 
-  /** Sends caches first; the last file, the scene, opens the bundle. */
   async send(files: File[]): Promise<void> {
     if (!files.length) return;
-    const isScene = (file: File) => /\.(glb|gltf)$/i.test(file.name);
-    const ordered = [...files.filter((file) => !isScene(file)), ...files.filter(isScene)];
     this.say('');
     this.bar.hidden = false;
-    const drop = crypto.randomUUID(); // what is left of a drop that failed does not mix with the next
     try {
-      for (const [i, file] of ordered.entries()) {
-        this.doing.textContent = `sending ${file.name}`;
-        this.bar.value = i / ordered.length;
-        const last = i === ordered.length - 1;
-        const answer = await this.app.data.post<Opened>(`api/bundle?drop=${drop}&name=${encodeURIComponent(file.name)}${last ? '&open=1' : ''}`, file);
-        if (last) await this.opened(answer);
-      }
+      await sendFiles(this.app, files, (share, text) => {
+        this.bar.value = share;
+        this.doing.textContent = text;
+      });
     } catch (thrown) {
       this.say(thrown instanceof Error ? thrown.message : String(thrown));
     }
     this.bar.hidden = this.job < 0;
     if (this.job < 0) this.doing.textContent = '';
-  }
-
-  private async opened({ character, box }: Opened): Promise<void> {
-    await this.app.refresh();
-    const at = this.app.subjects().findIndex((subject) => subject.index === (subject.kind === 'character' ? character : box));
-    if (at >= 0) this.app.store.set({ subject: at });
   }
 }
 
@@ -300,8 +274,8 @@ export const fit: Panel = {
 
 let opened: Fitting | null = null;
 
-/** Accepts files anywhere on the page: people drop where they look. */
-export function takeDrops(app: App): void {
+/** Accepts files anywhere on the page: people drop where they look. While nothing is open the first screen has them. */
+export function takeDrops(app: App, first: (files: File[]) => void): void {
   const suits = () => app.server && app.can.fit;
   addEventListener('dragover', (event) => {
     if (!suits() || !event.dataTransfer?.types.includes('Files')) return;
@@ -314,6 +288,7 @@ export function takeDrops(app: App): void {
     const files = [...(event.dataTransfer?.files ?? [])];
     if (!suits() || !files.length) return;
     event.preventDefault();
+    if (!app.subjects().length) return first(files);
     app.store.set({ panel: 'fit' });
     void opened?.send(files);
   });

@@ -11,7 +11,7 @@ export const panels: Panel[] = [numbers, regions, pull, inside, face, light, fit
 
 // What panels do before they are opened: light scenes and faces open their own panels, and files may be dropped
 // anywhere.
-export function beginPanels(app: App): void {
+export function beginPanels(app: App, firstFiles: (files: File[]) => void): void {
   app.on('subject', ({ kind }) => { if (kind !== 'character') app.store.set({ panel: kind }); });
-  takeDrops(app);
+  takeDrops(app, firstFiles);
 }

@@ -280,7 +280,7 @@ class Inside {
     const most = support.singular_values?.[0] || 1;
     const reach = 1.5 * Math.max(Math.abs(this.ranges?.least[coefficient] ?? 0), Math.abs(this.ranges?.most[coefficient] ?? 0)) || sigma || 1;
     const seen = { least: this.ranges?.least[coefficient] ?? -reach, most: this.ranges?.most[coefficient] ?? reach };
-    const slider = rangeSlider(`${k + 1}`, '', reach / 50, { least: -4 * reach, most: 4 * reach }, (value) => void this.add(coefficient, value));
+    const slider = rangeSlider(`${k + 1}`, '', reach / 50, { least: -4 * reach, most: 4 * reach }, (value) => void this.add(coefficient, value, `displacement ${k + 1} of ${support.name}`));
     slider.shows(seen, { least: -reach, most: reach });
     slider.set(this.adding?.amount(coefficient) ?? 0);
     slider.input.setAttribute('aria-label', `displacement ${k + 1} of ${support.name}`);
@@ -292,7 +292,7 @@ class Inside {
     return el('div', { className: 'shape-row' }, slider.row, el('div', { className: 'shape-more' }, bar, value, rgb));
   }
 
-  private async add(coefficient: number, amount: number): Promise<void> {
+  private async add(coefficient: number, amount: number, says: string): Promise<void> {
     const skin = this.app.skin();
     if (!skin || !this.data?.displacements) return;
     try {
@@ -300,21 +300,40 @@ class Inside {
       const shape = await this.app.data.floats(numbered(this.data.displacements, coefficient), 3 * skin.vertexCount);
       if (turn !== this.turn) return;
       this.adding ??= new Adding(skin);
-      this.adding.set(coefficient, amount, shape);
-      const { adding } = this;
-      this.app.stage.adjust(adding.empty ? null : (positions) => {
-        const pose: Pose | null = this.app.posed();
-        if (pose) adding.apply(pose, positions);
-      });
+      this.change(says, (adding) => adding.set(coefficient, amount, shape), `displacement ${coefficient}`);
     } catch (thrown) {
       this.app.problem(thrown);
     }
   }
 
   private addNothing(): void {
-    this.adding?.clear();
-    this.app.stage.adjust(null);
+    if (!this.adding || this.adding.empty) return;
+    this.change('add nothing', (adding) => adding.clear());
     this.showShapes();
+  }
+
+  /** Changes what is added, so that it can be undone as long as this skin is looked into. */
+  private change(says: string, call: (adding: Adding) => void, gesture = ''): void {
+    const adding = this.adding!;
+    const { turn } = this;
+    const before = adding.kept();
+    call(adding);
+    const after = adding.kept();
+    const back = (restore: () => void) => () => {
+      if (turn !== this.turn || adding !== this.adding) return;
+      restore();
+      this.adjust(adding);
+      this.showShapes();
+    };
+    this.app.history.add({ says, undo: back(before), redo: back(after) }, gesture);
+    this.adjust(adding);
+  }
+
+  private adjust(adding: Adding): void {
+    this.app.stage.adjust(adding.empty ? null : (positions) => {
+      const pose: Pose | null = this.app.posed();
+      if (pose) adding.apply(pose, positions);
+    });
   }
 
   // -- Driven joints ------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ export class JointList {
   readonly element: HTMLElement;
   private readonly field: HTMLInputElement;
   private readonly list: HTMLUListElement;
+  private readonly none = el('p', { className: 'quiet', role: 'status' });
   private items: HTMLLIElement[] = [];
   private joints: Joint[] = [];
   beyond: (joint: number) => boolean = () => false;
@@ -19,15 +20,17 @@ export class JointList {
   constructor(private readonly picking: Picking) {
     this.field = el('input', { type: 'search', placeholder: 'find a joint', className: 'joint-search', aria: { label: 'find a joint' }, on: { input: () => this.filter() } });
     this.list = el('ul', { className: 'joint-list', role: 'listbox', tabIndex: 0, aria: { label: 'joints' } });
-    this.element = el('div', { className: 'joints' }, this.field, this.list);
+    this.element = el('div', { className: 'joints' }, this.field, this.none, this.list);
     this.list.addEventListener('keydown', (event) => this.key(event));
     this.field.addEventListener('keydown', (event) => {
       event.stopPropagation();
-      if (event.key === 'ArrowDown' || event.key === 'Enter') {
-        event.preventDefault();
-        this.list.focus();
-        this.go(1);
-      }
+      if (event.key !== 'ArrowDown' && event.key !== 'Enter') return;
+      event.preventDefault();
+      const found = this.best();
+      if (found < 0) return;
+      this.list.focus();
+      this.picking.pick(found);
+      this.mark(); // it may be picked already, and out of sight
     });
   }
 
@@ -74,6 +77,15 @@ export class JointList {
     const wanted = this.field.value.trim().toLowerCase();
     this.element.classList.toggle('narrowed', wanted !== '');
     this.joints.forEach((joint, j) => { this.items[j].hidden = !joint.name.toLowerCase().includes(wanted); });
+    this.none.textContent = this.best() < 0 ? `No joint has “${this.field.value.trim()}” in its name.` : '';
+  }
+
+  /** What Enter means: the joint of that name, else one that begins so, else the first that is left. -1: none is. */
+  private best(): number {
+    const wanted = this.field.value.trim().toLowerCase();
+    const names = this.joints.map(({ name }) => name.toLowerCase());
+    const found = [(name: string) => name === wanted, (name: string) => name.startsWith(wanted), (name: string) => name.includes(wanted)];
+    return found.map((fits) => names.findIndex(fits)).find((j) => j >= 0) ?? -1;
   }
 
   private key(event: KeyboardEvent): void {

@@ -1,6 +1,7 @@
 // picking.ts: the picked joint, shared by the panels, and the skeleton in the scene where it is picked.
 
 import type { App } from '../app';
+import { el } from '../dom';
 import type { Joint } from '../show';
 import { chain, STRIDE } from './pose';
 import { Skeleton } from './skeleton';
@@ -48,6 +49,19 @@ export class Picking {
     this.app.stage.redraw();
   }
 
+  // The name of the bone under the pointer, beside it: what a press would pick.
+  private readonly label = el('div', { className: 'bone-name', hidden: true, aria: { hidden: 'true' } });
+
+  private name(pane: HTMLElement, joint: number, x: number, y: number): void {
+    pane.classList.toggle('on-bone', joint >= 0);
+    this.label.hidden = joint < 0;
+    if (joint < 0) return;
+    if (this.label.parentElement !== pane) pane.append(this.label);
+    this.label.textContent = this.joints()[joint].name;
+    this.label.style.left = `${Math.min(x, pane.clientWidth - this.label.offsetWidth - 20)}px`;
+    this.label.style.top = `${Math.max(y, 34)}px`;
+  }
+
   /** Called when a panel that draws the skeleton opens or closes. */
   want(panel: string, on: boolean): void {
     if (on) this.wanted.add(panel);
@@ -71,7 +85,7 @@ export class Picking {
     for (const call of this.watchers) call();
   }
 
-  private follow(): void {
+  follow(): void {
     const joints = this.joints();
     const { locals } = this.app.pose;
     if (!this.skeleton || !this.wanted.size || locals.length < STRIDE * joints.length) return;
@@ -90,8 +104,14 @@ export class Picking {
       return this.skeleton?.group.visible && !this.blocked()
         ? this.skeleton.pick(this.app.stage.camera, box.width, box.height, event.clientX - box.left, event.clientY - box.top) : -1;
     };
-    pane.addEventListener('pointermove', (event) => { if (!event.buttons) this.hover(at(event)); });
-    pane.addEventListener('pointerleave', () => this.hover(-1));
+    pane.addEventListener('pointermove', (event) => {
+      if (event.buttons) return;
+      const joint = at(event);
+      const box = pane.getBoundingClientRect();
+      this.hover(joint);
+      this.name(pane, joint, event.clientX - box.left, event.clientY - box.top);
+    });
+    pane.addEventListener('pointerleave', () => { this.hover(-1); this.name(pane, -1, 0, 0); });
     pane.addEventListener('pointerdown', (event) => { this.pressed = event.isPrimary ? { x: event.clientX, y: event.clientY } : null; }); // two fingers are the camera's
     addEventListener('pointerup', (event) => { // the camera's controls have captured the pointer by now
       const still = this.pressed && Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y) < (event.pointerType === 'touch' ? 12 : 5);

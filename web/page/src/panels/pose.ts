@@ -55,7 +55,7 @@ export const placeOf = (globals: ArrayLike<number>, joint: number): Triple =>
   [globals[16 * joint + 12], globals[16 * joint + 13], globals[16 * joint + 14]];
 
 /** Rotates a vector from model space to a joint's space. */
-function globalRotations(joints: Joint[], locals: ArrayLike<number>): Quaternion[] {
+export function globalRotations(joints: Joint[], locals: ArrayLike<number>): Quaternion[] {
   const all: Quaternion[] = [];
   joints.forEach((joint, j) => {
     const own = rotationOf(locals, j);
@@ -214,6 +214,8 @@ export function poseText(joints: Joint[], locals: Float32Array, controls: Contro
   return JSON.stringify({ joints: posed, ...(controls.length ? { controls: named } : {}) }, null, 1);
 }
 
+export const listed = (names: string[]) => `${names.slice(0, 5).join(', ')}${names.length > 5 ? ' and others' : ''}`;
+
 const numbers = (value: unknown, count: number): number[] | null =>
   Array.isArray(value) && value.length === count && value.every((x) => typeof x === 'number' && Number.isFinite(x)) ? value : null;
 
@@ -241,10 +243,13 @@ export function readPose(text: string, joints: Joint[], controls: Control[]): { 
       locals.set(list, STRIDE * j + from);
     }
   }
+  let known = Object.keys(given.joints).length - unknown.length;
   for (const [name, value] of Object.entries(given.controls ?? {})) {
     const i = controls.findIndex((control) => control.name === name);
     if (i < 0) unknown.push(name);
-    else if (typeof value === 'number' && Number.isFinite(value)) values[i] = value;
+    else known++;
+    if (i >= 0 && typeof value === 'number' && Number.isFinite(value)) values[i] = value;
   }
+  if (!known && unknown.length) throw new Problem(`This character has none of the joints of that pose: ${listed(unknown)}.`);
   return { locals, values, unknown };
 }

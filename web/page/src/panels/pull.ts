@@ -1,18 +1,17 @@
 // pull.ts: rotates joints and moves controls, within the training range and beyond. A pose that differs from the clip
 // has no truth; one that differs from all training is a guess, and is marked as such.
 
-import * as THREE from 'three';
-import { TransformControls } from 'three/addons/controls/TransformControls.js';
 import type { App, Panel } from '../app';
-import { el, section, toggle } from '../dom';
+import { el, section, segments } from '../dom';
 import type { Character, Clip, Control } from '../show';
 import type { Layout } from '../store';
 import './panels.css';
-import { firstFingerTurns } from './fingers';
+import { Handles, type Grip } from './handles';
 import { JointList } from './joint_list';
 import { pickingOf, type Picking } from './picking';
-import { beyond, boneAxes, findMirror, mirrored, nearest, poseText, readPose, restPose, setSinceRest, shownOf, sinceRest, STRIDE, type Mirror, type Shown } from './pose';
+import { beyond, boneAxes, findMirror, listed, mirrored, nearest, poseText, readPose, restPose, setSinceRest, shownOf, sinceRest, STRIDE, type Mirror, type Shown } from './pose';
 import { rangeSlider, type RangeSlider } from './range_slider';
+import { ReachFields } from './reach_fields';
 import { fromTurns, toTurns, type Quaternion, type Triple } from './rotation';
 
 /** The clips that the skin was trained on; all of the character's if it does not know. */
@@ -35,9 +34,8 @@ class Pulling {
   private readonly controlSliders: RangeSlider[] = [];
   private readonly text = el('textarea', { className: 'pose-text', hidden: true, rows: 5, spellcheck: false, aria: { label: 'the pose as text' } });
   private readonly mirrorButton: HTMLButtonElement;
-  private gizmo: TransformControls | null = null;
-  private readonly handle = new THREE.Object3D();
-  private useGizmo = true;
+  private readonly handles: Handles;
+  private readonly reaching: ReachFields;
   private open = false;
   private before: Layout | null = null; // the layout before the panel was opened
   private character: Character | null = null;
@@ -46,7 +44,6 @@ class Pulling {
   private trained: { clips: Clip[]; known: boolean } = { clips: [], known: false };
   private poses: Float32Array[] | null = null; // of the training clips; null: not loaded yet
   private readonly shown = new Map<number, Shown>();
-  private dragged: { hand: THREE.Quaternion; rotation: Quaternion; parent: THREE.Quaternion } | null = null;
 
   constructor(element: HTMLElement, private readonly app: App) {
     this.picking = pickingOf(app);
@@ -55,15 +52,23 @@ class Pulling {
     const action = (label: string, title: string, call: () => void) =>
       el('button', { type: 'button', className: 'tiny', title, on: { click: call } }, label);
     this.mirrorButton = action('Mirror', 'Swap left and right', () => this.flip());
-    const gizmo = toggle('Handles in the scene', () => this.useGizmo, (on) => { this.useGizmo = on; this.place(); }, 'Rings for rotating the picked joint');
+    this.handles = new Handles(app, this.picking, () => this.open, () => this.reaching.update());
+    this.reaching = new ReachFields(this.handles, this.picking, app.history);
+    const grip = segments<Grip>('Handles in the scene', [
+      { value: 'turn', label: 'Rings', title: 'Rings that turn the picked joint' },
+      { value: 'reach', label: 'Reach', title: 'Take the joint somewhere, and the limb above follows' },
+      { value: 'none', label: 'None', title: 'Nothing to grab in the scene' },
+    ], () => this.handles.grip, (value) => { this.handles.grip = value; grip.update(); this.reaching.update(); this.handles.place(); });
     this.turning.append(this.name, this.verdict, this.near, ...this.sliders.map((slider) => slider.row),
-      el('div', { className: 'buttons' }, action('Reset joint', 'Back to the clip', () => app.pose.reset(this.picking.joint)), gizmo.row));
+      el('div', { className: 'buttons' }, action('Reset joint', 'Back to the clip', () => app.act(`reset ${this.name.textContent}`, () => app.pose.reset(this.picking.joint))),
+        el('span', { className: 'gap' }), grip.group),
+      this.reaching.element);
     element.classList.add('pull');
     element.append(this.missing, this.list.element, this.turning, this.controls,
       section('Pose',
         el('div', { className: 'buttons' },
           action('Reset all', 'Back to the clip', () => this.resetAll()),
-          action('Rest', 'The rest pose', () => this.set(restPose(this.picking.joints()))),
+          action('Rest', 'The rest pose', () => this.set('rest pose', restPose(this.picking.joints()))),
           this.mirrorButton,
           action('Copy', 'Copies the pose as JSON to the clipboard', () => void this.copy()),
           action('Paste', 'Pastes a copied pose from the clipboard', () => void this.paste())),
@@ -72,7 +77,7 @@ class Pulling {
     this.near.addEventListener('click', () => this.goToNearest());
     this.text.addEventListener('keydown', (event) => event.stopPropagation());
     this.text.addEventListener('change', () => this.take(this.text.value));
-    this.picking.onChange(() => { this.spans(); this.update(); });
+    this.picking.onChange(() => { this.handles.missing = null; this.spans(); this.update(); });
     app.on('subject', () => void this.begin());
     app.on('skin', () => void this.begin());
     app.on('shown', () => void this.begin());
@@ -85,7 +90,7 @@ class Pulling {
     this.arrange(on);
     this.picking.want('pull', on);
     void this.read();
-    this.place();
+    this.handles.place();
     this.update();
   }
 
@@ -186,7 +191,8 @@ class Pulling {
     this.controlSliders.forEach((slider, i) => slider.set(this.app.pose.controls[i]));
     this.list.mark();
     this.picking.skeleton?.colour();
-    this.place();
+    this.reaching.update();
+    this.handles.place();
   }
 
   private judge(joint: number): void {
@@ -207,8 +213,11 @@ class Pulling {
     let { example } = nearest(sinceRest(this.picking.joints(), this.app.pose.locals, this.picking.joint), shown);
     for (const clip of this.trained.clips) {
       if (example < clip.frames) {
-        this.app.pose.reset();
-        this.app.store.set({ playing: false, clip: this.character.clips.indexOf(clip), frame: example });
+        const index = this.character.clips.indexOf(clip);
+        this.app.act('nearest example', () => {
+          this.app.pose.reset();
+          this.app.store.set({ playing: false, clip: index, frame: example });
+        });
         return;
       }
       example -= clip.frames;
@@ -219,75 +228,17 @@ class Pulling {
     const joint = this.picking.joint;
     const turns = this.turnsOf(joint);
     turns[axis] = value;
-    this.rotate(joint, fromTurns(turns, this.bones[joint]));
+    this.rotate(joint, fromTurns(turns, this.bones[joint]), `turn ${joint} ${axis}`);
   }
 
-  private rotate(joint: number, sinceTheRest: Quaternion): void {
+  private rotate(joint: number, sinceTheRest: Quaternion, gesture: string): void {
     const joints = this.picking.joints();
     const locals = Float32Array.from(this.app.pose.locals);
     setSinceRest(joints, locals, joint, sinceTheRest);
-    this.app.store.set({ playing: false });
-    this.app.pose.setLocal(joint, locals.subarray(STRIDE * joint, STRIDE * (joint + 1)));
-  }
-
-  // -- Handles in the scene -----------------------------------------------------------------------------------------
-
-  private makeGizmo(): TransformControls | null {
-    const pane = this.app.stage.pane('model');
-    if (this.gizmo?.domElement === pane || !pane) return this.gizmo;
-    this.gizmo?.detach();
-    this.gizmo?.getHelper().removeFromParent();
-    this.gizmo?.dispose();
-    const gizmo = new TransformControls(this.app.stage.camera, pane);
-    firstFingerTurns(pane, gizmo);
-    gizmo.setMode('rotate');
-    gizmo.setSpace('local');
-    gizmo.setSize(0.8);
-    gizmo.addEventListener('change', () => this.app.stage.redraw());
-    gizmo.addEventListener('mouseDown', () => this.grab());
-    gizmo.addEventListener('mouseUp', () => { this.dragged = null; this.app.stage.orbit(true); this.place(); });
-    gizmo.addEventListener('objectChange', () => this.drag());
-    this.picking.blocked = () => this.open && gizmo.object !== undefined && gizmo.axis !== null;
-    this.gizmo = gizmo;
-    return gizmo;
-  }
-
-  /** Puts the handle at the joint, with its rotation, unless it is being dragged. */
-  private place(): void {
-    const joint = this.picking.joint;
-    const on = this.open && this.useGizmo && joint >= 0 && this.picking.globals.length > 16 * joint;
-    const gizmo = on ? this.makeGizmo() : this.gizmo;
-    if (!gizmo) return;
-    if (!on) gizmo.detach();
-    if (!on || this.dragged) return void this.app.stage.redraw();
-    if (this.handle.parent !== this.app.stage.overlay) this.app.stage.overlay.add(this.handle, gizmo.getHelper());
-    new THREE.Matrix4().fromArray(this.picking.globals, 16 * joint).decompose(this.handle.position, this.handle.quaternion, this.handle.scale);
-    this.handle.scale.setScalar(1);
-    if (gizmo.object !== this.handle) gizmo.attach(this.handle);
-    this.app.stage.redraw();
-  }
-
-  private grab(): void {
-    const joint = this.picking.joint;
-    const { parent } = this.picking.joints()[joint];
-    const frame = new THREE.Quaternion();
-    if (parent >= 0) new THREE.Matrix4().fromArray(this.picking.globals, 16 * parent).decompose(new THREE.Vector3(), frame, new THREE.Vector3());
-    this.app.stage.orbit(false);
-    const now = this.app.pose.locals.subarray(STRIDE * joint, STRIDE * joint + 4);
-    this.dragged = { hand: this.handle.quaternion.clone(), rotation: [now[0], now[1], now[2], now[3]], parent: frame };
-  }
-
-  /** Applies the handle's rotation in the scene, converted to the parent's frame, before the joint's rotation. */
-  private drag(): void {
-    if (!this.dragged) return;
-    const joint = this.picking.joint;
-    const { hand, rotation, parent } = this.dragged;
-    const by = this.handle.quaternion.clone().multiply(hand.clone().invert());
-    const turned = parent.clone().invert().multiply(by).multiply(parent).multiply(new THREE.Quaternion(...rotation)).normalize();
-    const local = this.app.pose.locals.slice(STRIDE * joint, STRIDE * (joint + 1));
-    local.set([turned.x, turned.y, turned.z, turned.w]);
-    this.app.store.set({ playing: false });
-    this.app.pose.setLocal(joint, local);
+    this.app.act(`turn ${joints[joint].name}`, () => {
+      this.app.store.set({ playing: false });
+      this.app.pose.setLocal(joint, locals.subarray(STRIDE * joint, STRIDE * (joint + 1)));
+    }, gesture);
   }
 
   // -- Controls -----------------------------------------------------------------------------------------------------
@@ -298,8 +249,10 @@ class Pulling {
       const size = control.most - control.least || 1;
       const wide = { least: control.least - size, most: control.most + size };
       const slider = rangeSlider(control.name, '', size / 100, wide, (value) => {
-        this.app.store.set({ playing: false });
-        this.app.pose.setControl(this.controlSliders.indexOf(slider), value);
+        this.app.act(`change ${control.name}`, () => {
+          this.app.store.set({ playing: false });
+          this.app.pose.setControl(this.controlSliders.indexOf(slider), value);
+        }, `control ${control.name}`);
       });
       slider.shows(control, { least: control.least - size / 4, most: control.most + size / 4 });
       this.controlSliders.push(slider);
@@ -309,23 +262,25 @@ class Pulling {
 
   // -- The whole pose -----------------------------------------------------------------------------------------------
 
-  private set(locals: Float32Array, values?: Float32Array): void {
+  private set(says: string, locals: Float32Array, values?: Float32Array): void {
     const { pose } = this.app;
-    this.app.store.set({ playing: false });
-    for (let j = 0; j < this.picking.joints().length; j++) {
-      const local = locals.subarray(STRIDE * j, STRIDE * (j + 1));
-      if (local.some((x, i) => x !== pose.locals[STRIDE * j + i])) pose.setLocal(j, local);
-    }
-    values?.forEach((value, i) => pose.setControl(i, value));
+    this.app.act(says, () => {
+      this.app.store.set({ playing: false });
+      for (let j = 0; j < this.picking.joints().length; j++) {
+        const local = locals.subarray(STRIDE * j, STRIDE * (j + 1));
+        if (local.some((x, i) => x !== pose.locals[STRIDE * j + i])) pose.setLocal(j, local);
+      }
+      values?.forEach((value, i) => pose.setControl(i, value));
+    });
   }
 
   private resetAll(): void {
     this.text.hidden = true;
-    this.app.pose.reset();
+    this.app.act('reset', () => this.app.pose.reset());
   }
 
   private flip(): void {
-    if (this.mirror) this.set(mirrored(this.picking.joints(), this.app.pose.locals, this.mirror));
+    if (this.mirror) this.set('mirror', mirrored(this.picking.joints(), this.app.pose.locals, this.mirror));
   }
 
   private async copy(): Promise<void> {
@@ -355,9 +310,9 @@ class Pulling {
   private take(text: string): void {
     try {
       const { locals, values, unknown } = readPose(text, this.picking.joints(), this.character?.controls ?? []);
-      this.set(locals, values);
+      this.set('paste', locals, values);
       this.text.hidden = true;
-      if (unknown.length) this.app.say(`Not in this character, so left out: ${unknown.slice(0, 5).join(', ')}${unknown.length > 5 ? ' …' : ''}`);
+      if (unknown.length) this.app.say(`Not in this character, so left out: ${listed(unknown)}.`);
     } catch (thrown) {
       this.app.problem(thrown);
     }

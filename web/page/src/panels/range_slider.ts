@@ -18,7 +18,9 @@ export function rangeSlider(name: string, unit: string, step: number, limit: { l
   const row = el('div', { className: 'range-row' }, el('span', { className: 'range-name' }, name), input, field, el('span', { className: 'range-unit' }, unit));
   const mark = (value: number) => row.classList.toggle('beyond', value > seen.most + 0.1 * step || value < seen.least - 0.1 * step);
   const set = (value: number) => {
-    if (document.activeElement !== field) field.value = String(Number(value.toFixed(step < 0.1 ? 3 : 1)));
+    const typed = Math.min(Math.max(field.valueAsNumber, limit.least), limit.most);
+    const typing = document.activeElement === field && !(Math.abs(typed - value) > (step < 0.1 ? 6e-4 : 0.06)); // NaN: an empty field
+    if (!typing) field.value = String(Number(value.toFixed(step < 0.1 ? 3 : 1)));
     input.value = String(value);
     mark(value);
   };

@@ -31,17 +31,34 @@ function boneShape(): THREE.BufferGeometry {
   return shape;
 }
 
-interface Bone { joint: number; child: number } // child -1: the joint has none
+interface Bone { joint: number; child: number; helper: boolean } // child -1: the joint has none
+
+/** Joints that only help others, such as twists: they carry nothing, and lie on a bone that goes on beyond them. */
+export function helpersOf(joints: Joint[]): boolean[] {
+  const carries = joints.map((_, j) => joints.some(({ parent }) => parent === j));
+  return joints.map(({ parent, rest: { translation: t } }, j) => {
+    if (parent < 0 || carries[j]) return false;
+    return joints.some((other, o) => {
+      const s = other.rest.translation;
+      const long = s[0] ** 2 + s[1] ** 2 + s[2] ** 2;
+      if (o === j || other.parent !== parent || !carries[o] || !long) return false;
+      const share = (t[0] * s[0] + t[1] * s[1] + t[2] * s[2]) / long;
+      const off = Math.hypot(...t.map((x, i) => x - share * s[i])) / Math.sqrt(long);
+      return off < 0.05 && share > -0.02 && share < 0.98;
+    });
+  });
+}
 
 function bonesOf(joints: Joint[], diagonal: number): Bone[] {
   const bones: Bone[] = [];
+  const helpers = helpersOf(joints);
   const carries = joints.map(() => false);
   joints.forEach((joint, j) => {
-    if (joint.parent < 0 || Math.hypot(...joint.rest.translation) < 1e-4 * diagonal) return;
-    bones.push({ joint: joint.parent, child: j });
+    if (joint.parent < 0 || helpers[j] || Math.hypot(...joint.rest.translation) < 1e-4 * diagonal) return;
+    bones.push({ joint: joint.parent, child: j, helper: false });
     carries[joint.parent] = true;
   });
-  carries.forEach((has, joint) => { if (!has) bones.push({ joint, child: -1 }); });
+  carries.forEach((has, joint) => { if (!has) bones.push({ joint, child: -1, helper: helpers[joint] }); });
   return bones;
 }
 
@@ -100,7 +117,8 @@ export class Skeleton {
     if (this.mesh.instanceColor) this.mesh.instanceColor.needsUpdate = true;
   }
 
-  /** The joint whose bone is closest to a point on the screen, -1: none nearby. In a tie, the first. */
+  /** The joint whose bone is closest to a point on the screen, -1: none nearby. In a tie, the first. Helpers lie on bones
+      that can be seen, and are picked only where there is no other. */
   pick(camera: THREE.Camera, width: number, height: number, x: number, y: number): number {
     if (!this.globals.length) return -1;
     const point = new THREE.Vector3();
@@ -110,13 +128,14 @@ export class Skeleton {
     });
     let best = -1;
     let least = NEAR;
-    for (const { joint, child } of this.bones) {
+    for (const { joint, child, helper } of this.bones) {
       const a = screen[joint];
       const b = child >= 0 ? screen[child] : a;
       if (!a.seen || !b.seen) continue;
       const long = (b.x - a.x) ** 2 + (b.y - a.y) ** 2;
       const share = long > 0 ? Math.min(Math.max(((x - a.x) * (b.x - a.x) + (y - a.y) * (b.y - a.y)) / long, 0), 1) : 0;
-      const away = Math.hypot(x - a.x - share * (b.x - a.x), y - a.y - share * (b.y - a.y)) + 3 * share; // prefer a bone's head to its tail
+      const away = Math.hypot(x - a.x - share * (b.x - a.x), y - a.y - share * (b.y - a.y)) + 3 * share // prefer a bone's head to its tail
+        + (helper ? NEAR - 1 : 0);
       if (away < least) [best, least] = [joint, away];
     }
     return best;
