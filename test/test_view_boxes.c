@@ -11,7 +11,7 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     char path[300];
     pelt_error error;
     pelt_relight_file file;
-    double misfit;
+    pelt_relight_drawn drawn;
     (void)state;
     snprintf(path, sizeof path, "%s/lamp.keys", test_folder());
     write_light(path);
@@ -39,9 +39,9 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     pelt_relight_shot shot = {.light = light, .key_samples = 64, .seed = 5, .threads = 1, .no_fallback = true};
     pelt_relight_result result;
     memcpy(place.at, light.position, sizeof place.at);
-    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &misfit, &error), PELT_OK);
+    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &drawn, &error), PELT_OK);
     assert_int_equal(pelt_relight_picture(v, &file, &shot, picture, &result, &error), PELT_OK);
-    assert_near(misfit, result.misfit / file.facts.trust, 1e-6);
+    assert_near(drawn.misfit, result.misfit / file.facts.trust, 1e-6);
     double top = 0, white = 0;
     for (size_t i = 0; i < 3 * pixels; i++) /* the white that makes the brightest colour below white what it is */
         if (colors[i] < 255 && colors[i] > top)
@@ -51,15 +51,70 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     assert_true(top > 100 && different <= 3 * pixels / 100);
     /* A full gather can be stopped. */
     place.full = true, place.stop = never;
-    assert_int_equal(pelt_relight_live_draw(live, &place, again, &misfit, &error), PELT_ERROR_CANCELLED);
+    assert_int_equal(pelt_relight_live_draw(live, &place, again, &drawn, &error), PELT_ERROR_CANCELLED);
     place.stop = NULL;
-    assert_int_equal(pelt_relight_live_draw(live, &place, again, &misfit, &error), PELT_OK);
+    assert_int_equal(pelt_relight_live_draw(live, &place, again, &drawn, &error), PELT_OK);
     shot.full = true, shot.samples = 64, shot.no_fallback = false;
     assert_int_equal(pelt_relight_picture(v, &file, &shot, picture, &result, &error), PELT_OK);
     different = 0;
     for (size_t i = 0; i < 3 * pixels; i++) different += abs(again[i] - pelt_light_srgb(picture[i], (float)white)) > 2;
     assert_true(different <= 3 * pixels / 100);
+    /* In steps it becomes the same, by fewer and fewer wrong pixels. */
+    size_t before = SIZE_MAX;
+    double last = 0;
+    place.seed = 6; /* anything but the gather that is already complete */
+    assert_int_equal(pelt_relight_live_draw(live, &place, again, &drawn, &error), PELT_OK);
+    place.at[0] += 0.01f;
+    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &drawn, &error), PELT_OK);
+    place.at[0] = light.position[0], place.paths = 30000;
+    for (int steps = 0; last < 1; steps++) {
+        assert_true(steps < 10);
+        assert_int_equal(pelt_relight_live_draw(live, &place, colors, &drawn, &error), PELT_OK);
+        different = 0;
+        for (size_t i = 0; i < 3 * pixels; i++) different += abs(colors[i] - again[i]) > 3;
+        assert_true(drawn.share > last && drawn.share <= 1 && (different <= before || different < pixels / 50));
+        last = drawn.share, before = different;
+        if (!steps) assert_true(drawn.share < 0.5 && different > 0);
+    }
+    assert_memory_equal(colors, again, 3 * pixels);
     free(direct), free(truth), free(picture), free(colors), free(again);
+    pelt_relight_live_free(live);
+    pelt_relight_close(&file);
+}
+
+/* What smoothing changes is where something else is next to it, and becomes something between. */
+static void smooth_edges_mix_what_is_around_them(void **state) {
+    char path[300];
+    pelt_error error;
+    pelt_relight_file file;
+    pelt_relight_drawn drawn;
+    (void)state;
+    snprintf(path, sizeof path, "%s/lamp.keys", test_folder());
+    if (pelt_relight_open(&file, path, NULL, &error)) fail_msg("%s", error.text);
+    pelt_relight_live *live = pelt_relight_live_new(&file, &error);
+    assert_non_null(live);
+    uint32_t width = file.view.width, height = file.view.height, changed = 0, between = 0;
+    uint8_t *raw = malloc(3 * (size_t)width * height), *smooth = malloc(3 * (size_t)width * height);
+    pelt_light light = pelt_light_grid_at(&file.view, &file.facts.grid, 0.3, 0.6);
+    pelt_relight_place place = {.samples = 64, .threads = 1};
+    memcpy(place.at, light.position, sizeof place.at);
+    assert_int_equal(pelt_relight_live_draw(live, &place, raw, &drawn, &error), PELT_OK);
+    place.smooth = true;
+    assert_int_equal(pelt_relight_live_draw(live, &place, smooth, &drawn, &error), PELT_OK);
+    for (uint32_t y = 1; y + 1 < height; y++)
+        for (uint32_t x = 1; x + 1 < width; x++)
+            for (size_t c = 0; c < 3; c++) {
+                size_t at = 3 * ((size_t)y * width + x) + c;
+                int low = 255, high = 0;
+                for (int k = 0; k < 9; k++) {
+                    int value = raw[3 * (((size_t)y + (size_t)k / 3 - 1) * width + x + (size_t)k % 3 - 1) + c];
+                    low = value < low ? value : low, high = value > high ? value : high;
+                }
+                if (abs(smooth[at] - raw[at]) <= 1) continue;
+                changed++, between += smooth[at] >= low && smooth[at] <= high;
+            }
+    assert_true(changed > 100 && changed < width * height && between >= 0.98 * changed);
+    free(raw), free(smooth);
     pelt_relight_live_free(live);
     pelt_relight_close(&file);
 }
@@ -137,7 +192,7 @@ static void a_box_of_light_says_how_far_to_trust_it(void **state) {
         memcpy(head, picture.bytes, sizeof head), memcpy(&misfit, (char *)picture.bytes + 12, sizeof misfit);
         assert_int_equal(head[0], json_integer_value(json_object_get(box, "width")));
         assert_int_equal(head[1], json_integer_value(json_object_get(box, "height")));
-        assert_int_equal(picture.size, 20 + 3 * (size_t)head[0] * head[1]);
+        assert_int_equal(picture.size, 24 + 3 * (size_t)head[0] * head[1]);
         assert_int_equal(head[2], misfit <= 1 ? 0 : misfit < 1.5f ? 1 : 2);
         trusted += misfit <= 1, doubted += misfit > 1;
         float milliseconds; /* those of the picture that is exported would differ each time */
@@ -152,7 +207,7 @@ static void a_box_of_light_says_how_far_to_trust_it(void **state) {
     pelt_resource picture = get(own, "data/b0/picture.bin"), lit, none;
     assert_int_equal(pelt_view_light(own, &middle, &lit, &error), PELT_OK);
     assert_int_equal(picture.size, lit.size);
-    assert_memory_equal((char *)picture.bytes + 20, (char *)lit.bytes + 20, lit.size - 20);
+    assert_memory_equal((char *)picture.bytes + 24, (char *)lit.bytes + 24, lit.size - 24);
     assert_string_equal(lit.type, "application/octet-stream");
     free(picture.bytes), free(lit.bytes);
     static const char *const absent[] = {"data/b0/mesh.bin", "data/b0/clip0/truth/0.bin", "data/b0/clip0/keyed/0.bin",
@@ -321,6 +376,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #ifdef PELT_WITH_LIGHT
         cmocka_unit_test(dragged_light_is_as_the_gathers_say),
+        cmocka_unit_test(smooth_edges_mix_what_is_around_them),
         cmocka_unit_test(a_box_of_light_is_shown_with_its_camera_and_its_room),
         cmocka_unit_test(a_box_of_light_says_how_far_to_trust_it),
 #endif

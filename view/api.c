@@ -257,7 +257,7 @@ static bool read_index(const json_t *object, const char *key, uint32_t *index) {
 
 static bool is_stale(void *user) {
     const request *r = user;
-    return atomic_load(&r->server->lights) != r->light || atomic_load(&r->server->stopping);
+    return atomic_load(&r->server->lights) != r->light || atomic_load(&r->server->stopping) || client_gone(r);
 }
 
 static bool read_lamp(const json_t *body, pelt_view_lamp *lamp) {
@@ -270,7 +270,8 @@ static bool read_lamp(const json_t *body, pelt_view_lamp *lamp) {
         lamp->at[i] = (float)x;
     }
     lamp->full = json_is_true(full);
-    return (!json_object_get(body, "samples") || read_index(body, "samples", &lamp->samples)) &&
+    return (!json_object_get(body, "paths") || read_index(body, "paths", &lamp->paths)) &&
+           (!json_object_get(body, "samples") || read_index(body, "samples", &lamp->samples)) &&
            (!json_object_get(body, "seed") || read_index(body, "seed", &lamp->seed));
 }
 
@@ -282,8 +283,9 @@ void api_light(request *r) {
     bool good = read_lamp(body, &lamp);
     json_decref(body);
     if (!good) {
-        answer_error(r, MHD_HTTP_BAD_REQUEST,
-                     "expected {\"box\": 0, \"at\": [x, y, z], \"full\": false, \"samples\": 64, \"seed\": 1}");
+        answer_error(
+            r, MHD_HTTP_BAD_REQUEST,
+            "expected {\"box\": 0, \"at\": [x, y, z], \"full\": false, \"samples\": 64, \"paths\": 0, \"seed\": 1}");
     } else if (pelt_view_light(r->server->view, &lamp, &r->answer, &error)) {
         answer_failure(r, &error);
     } else {

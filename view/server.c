@@ -233,10 +233,14 @@ static bool may_ask(request *r, const char *url) {
 
 /* -- Requests ---------------------------------------------------------------------------------------------------- */
 
+bool client_gone(const request *r) {
+    const connection *own = own_of(r->connection);
+    return own && atomic_load(&own->gone);
+}
+
 static void finish_task(view_task *task, bool stopping) {
     request *r = (request *)task;
-    connection *own = own_of(r->connection);
-    if (own && own->gone)
+    if (client_gone(r))
         answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "nobody waits for this any more");
     else if (stopping)
         answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "pelt view is ending");

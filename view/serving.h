@@ -123,6 +123,8 @@ struct pelt_server {
 void answer_error(request *r, unsigned status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* With the library's message. */
 void answer_failure(request *r, const pelt_error *error);
+/* Whether nobody waits for the answer any more; known up to a quarter of a second late. */
+bool client_gone(const request *r);
 /* Takes the reference. */
 void answer_json(request *r, json_t *object);
 

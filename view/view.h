@@ -77,6 +77,7 @@ typedef struct pelt_view_lamp {
     float at[3];
     bool full;        /* gather all points */
     uint32_t samples; /* paths per key, or per point; 0: the default */
+    uint32_t paths;   /* of all points: so many more than were gathered for this light before; 0: all */
     uint32_t seed;
     bool (*stop)(void *user); /* polled while all points are gathered; NULL: never */
     void *user;
