@@ -8,6 +8,8 @@ import { switchTheme } from './theme';
 
 interface Key { keys: string[]; says: string; shown: string; does(event: KeyboardEvent): void }
 
+const GENERAL = ['t', '?', 'l', 'm']; // what a lit scene, which is only a picture, has a use for
+
 const next = <T>(list: T[], now: T) => list[(list.indexOf(now) + 1) % list.length]!;
 
 export function keyboard(session: Session, panels: Panel[], goToWorst: () => void, openPanel: (id: string) => void) {
@@ -68,7 +70,7 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     }
     if (event.altKey || ((arrow || event.key === ' ') && target.matches('input, button, [role=option], [role=tab]') && !(arrow && target.matches('button:not([role])')))) return;
     const key = keys.find((candidate) => candidate.keys.includes(event.key.length === 1 ? event.key.toLowerCase() : event.key));
-    if (!key) return;
+    if (!key || (session.subject()?.kind === 'light' && !GENERAL.includes(event.key))) return;
     event.preventDefault();
     key.does(event);
   });

@@ -4,6 +4,7 @@ import './style.css';
 import { el } from './dom';
 import { keyboard } from './keyboard';
 import { messages } from './messages';
+import { firstSubject } from './first';
 import { beginPanels, panels } from './panels';
 import { playback } from './playback';
 import { Session } from './session';
@@ -58,7 +59,7 @@ function start() {
   beginPanels(session);
   onTheme(() => session.stage.redraw());
   void session.refresh()
-    .then(() => { if (session.subjects().length) session.store.set({ subject: 0 }); })
+    .then(() => { if (session.subjects().length) session.store.set({ subject: firstSubject(session.subjects()) }); })
     .catch((thrown) => session.problem(thrown));
 }
 

@@ -31,6 +31,7 @@ export function toolbar(session: Session) {
   });
   const mixing = el('label', { className: 'mixing' }, el('span', { className: 'truth-ink' }, 'truth'), blend, el('span', { className: 'model-ink' }, 'model'));
   const update = () => {
+    bar.hidden = session.subject()?.kind === 'light'; // nothing here means anything for a picture
     for (const part of [layout, shading, wires, heat]) part.update();
     blend.value = String(store.get().blend);
     mixing.hidden = session.stage.arrangement !== 'overlay';
@@ -43,11 +44,12 @@ export function toolbar(session: Session) {
   store.watch(['layout', 'shading', 'wireframe', 'difference', 'blend', 'subject'], update);
   session.stage.element.addEventListener('arranged', update);
   session.on('subject', update);
-  update();
-  return el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
+  const bar = el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
     layout.group, mixing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
     el('button', { type: 'button', className: 'plain', title: 'The whole character (F)', aria: { label: 'Show the whole character' },
       on: { click: () => { session.stage.reframe(); } } }, icon('frame')));
+  update();
+  return bar;
 }
 
 // Colours against lengths. The top can be edited, or is chosen automatically.

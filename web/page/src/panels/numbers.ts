@@ -54,6 +54,7 @@ function factPairs(facts: Facts | null): Pair[] {
 export const numbers: Panel = {
   id: 'numbers',
   title: 'Numbers',
+  suits: (subject) => subject?.kind !== 'light',
   mount(element, app) {
     let shown = true;
     const frame = el('div');
