@@ -100,7 +100,7 @@ struct pelt_server {
     char key[KEY_LETTERS + 1];
     int listener;
     struct MHD_Daemon *daemon;
-    view_line *quick, *slow, *light, *fits;
+    view_line *quick, *slow, *live, *fits;
     atomic_bool stopping;
     atomic_ullong lights; /* light requests so far */
     pthread_mutex_t mutex;
@@ -137,7 +137,8 @@ bool api_put_upload(request *r, const char *bytes, size_t size);
 void api_drop_upload(request *r);
 
 void api_bundle(request *r); /* in the slow queue */
-void api_light(request *r);  /* in the light queue */
+void api_light(request *r);  /* in the live queue */
+void api_face(request *r);   /* likewise */
 void api_fit(request *r);    /* immediately */
 void api_job(request *r);
 void api_cancel(request *r);
