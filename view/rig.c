@@ -48,17 +48,20 @@ void view_rig_free(view_rig *rig) {
     free(rig);
 }
 
+/* Without anything before. */
+static pelt_result begin(view_rig *rig, const pelt_keys *keys) {
+    return pelt_soft_cache_init(&rig->cache, keys, &(pelt_soft_cache_options){.step = 0.0008f},
+                                (pelt_engine_call){compute, rig, pelt_engine_controls(rig->engine)}, rig->memory);
+}
+
 static pelt_result new_rig(view_box *box, pelt_engine *engine, bool own, const char *name, pelt_error *error) {
     view_rig *rig = calloc(1, sizeof *rig);
     if (!rig) return own ? pelt_engine_close(engine) : (void)0, pelt_no_memory(error);
     *rig = (view_rig){.engine = engine, .own = own, .name = name};
-    pelt_engine_call call = {compute, rig, pelt_engine_controls(engine)};
-    rig->memory = aligned_alloc(64, pelt_soft_cache_size(&box->keys, call.control_count));
+    rig->memory = aligned_alloc(64, pelt_soft_cache_size(&box->keys, pelt_engine_controls(engine)));
     bool ready = view_keyed_open(&rig->keyed, &box->keys) && rig->memory;
     pelt_result result = ready ? PELT_OK : pelt_no_memory(error);
-    if (!result)
-        result = pelt_soft_cache_init(&rig->cache, &box->keys, &(pelt_soft_cache_options){.step = 0.0008f}, call,
-                                      rig->memory);
+    if (!result) result = begin(rig, &box->keys);
     if (result) return view_rig_free(rig), result;
     box->rig = rig;
     return PELT_OK;
@@ -106,8 +109,8 @@ static pelt_result pull(view_rig *rig, const pelt_view_pull *pulled, head *first
     pelt_soft_cache_frame_info info;
     double start = pelt_wall_seconds();
     rig->heard = false;
-    if (pulled->cut) pelt_soft_cache_cut(&rig->cache);
-    pelt_result result = pelt_soft_cache_next(&rig->cache, pulled->controls, cached, &info);
+    pelt_result result = pulled->cut ? begin(rig, keys) : PELT_OK;
+    if (!result) result = pelt_soft_cache_next(&rig->cache, pulled->controls, cached, &info);
     if (result) return engine_failed(rig, result, error);
     first->cache_milliseconds = (float)(1e3 * (pelt_wall_seconds() - start));
     view_keyed_fill(&rig->keyed, NULL);

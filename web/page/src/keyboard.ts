@@ -26,7 +26,7 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     { keys: ['Home', 'End'], shown: 'Home End', says: 'first, last frame', does: (event) => go(event.key === 'Home' ? 0 : frames() - 1) },
     { keys: ['w'], shown: 'W', says: 'the worst frame of the skin', does: goToWorst },
     { keys: ['[', ']'], shown: '[ ]', says: 'previous, next clip', does: (event) => clip(event.key === '[' ? -1 : 1) },
-    { keys: [...'123456789'], shown: '1 … 9', says: 'a skin', does: (event) => { const i = Number(event.key) - 1; if (session.character()?.skins[i]) store.set({ skin: i }); } },
+    { keys: [...'123456789'], shown: '1 … 9', says: 'a skin', does: (event) => { const i = Number(event.key) - 1; if (i < session.choices()) store.set({ skin: i }); } },
     { keys: ['v'], shown: 'V', says: 'side by side, overlay, wipe, model', does: () => store.set({ layout: next(LAYOUTS.map(({ value }) => value), store.get().layout) }) },
     { keys: ['c'], shown: 'C', says: 'clay, textures, normals', does: () => {
       const there = SHADINGS.map(({ value }) => value).filter((value) => value !== 'textures' || session.character()?.surface);

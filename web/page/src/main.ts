@@ -7,7 +7,7 @@ import { messages } from './messages';
 import { firstSubject } from './first';
 import { beginPanels, panels } from './panels';
 import { playback } from './playback';
-import { Session } from './session';
+import { FACE_RESULTS, Session } from './session';
 import { sidePanels } from './side';
 import { skinTable } from './skins';
 import { onTheme } from './theme';
@@ -29,12 +29,13 @@ function emptyPage(session: Session) {
 function paneTitles(session: Session) {
   const update = () => {
     const { stage } = session;
-    const skin = session.skinNow()?.name ?? (session.subject()?.kind === 'face' ? 'from key points' : '');
-    const clip = session.clips()[session.store.get().clip]?.name ?? 'rest pose';
+    const face = session.subject()?.kind === 'face';
+    const skin = session.skinNow()?.name ?? (face ? FACE_RESULTS[session.store.get().skin] : '') ?? '';
+    const clip = session.pulledFace ? 'the rig' : session.clips()[session.store.get().clip]?.name ?? 'rest pose';
     stage.title('truth', clip);
     stage.title('difference', 'model − truth');
     if (stage.arrangement === 'overlay' || stage.arrangement === 'wipe') stage.title('model', skin, 'truth', 'model');
-    else stage.title('model', session.pose.pulled ? `${skin} · changed pose, no truth` : stage.truth ? skin : `${skin} · no truth`);
+    else stage.title('model', session.pose.pulled ? `${skin} · changed pose, no truth` : session.pulledFace ? `${skin} · pulled` : stage.truth ? skin : `${skin} · no truth`);
   };
   session.stage.element.addEventListener('arranged', update);
   session.store.watch(['skin', 'clip'], update);
