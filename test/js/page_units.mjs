@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, near, random, turned } from "./units.mjs";
 import "./page_panel_units.mjs";
+import "./page_box_units.mjs";
 
 // -- Rotations, as matrices ------------------------------------------------------------------------------------------------
 

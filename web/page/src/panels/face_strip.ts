@@ -4,6 +4,7 @@ import type { App } from '../app';
 import { el } from '../dom';
 import type { Verdict, Verdicts } from '../show';
 import { onTheme } from '../theme';
+import { topOf } from './face_trust';
 
 const SPACE = 'http://www.w3.org/2000/svg';
 const TALL = 52; // pixels of the curve
@@ -14,9 +15,6 @@ function svg(tag: string, attributes: Record<string, string | number>, text = ''
   element.textContent = text;
   return element;
 }
-
-/** The top of the curve: twice the limit, or more where more happens, but not so much that the limit disappears. */
-export const topOf = (e: number[]) => Math.min(6, Math.max(2, Math.ceil(Math.max(0, ...e.filter(Number.isFinite)))));
 
 export class FaceStrip {
   private readonly curve = svg('svg', { class: 'misfit', role: 'img' });

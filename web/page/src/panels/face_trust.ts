@@ -4,7 +4,7 @@
 import * as THREE from 'three';
 
 const STOPS: [number, string][] = [[0, '--trust-full'], [1, '--hit'], [1.25, '--blend'], [1.5, '--miss']];
-const GRAIN = 64; // colours of the scale
+const GRAIN = 256; // colours of the scale
 
 export const LIMIT = 1; // as in pelt_soft_cache_trust
 const END = 1.5;
@@ -48,3 +48,6 @@ export function colours(misfits: ArrayLike<number>, table: Float32Array): Float3
 }
 
 export const doubted = (misfits: ArrayLike<number>) => Array.from(misfits).filter((e) => !(e <= LIMIT)).length;
+
+/** The top of a curve of misfits: twice the limit, or more where more happens, but not so much that the limit disappears. */
+export const topOf = (e: number[]) => Math.min(6, Math.max(2, Math.ceil(Math.max(0, ...e.filter(Number.isFinite)))));
