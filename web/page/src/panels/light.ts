@@ -50,6 +50,7 @@ class Light {
   private asked = false; // a request is pending
   private wanted: number | null = null; // paths per key of the next request; null: none
   private settle = 0;
+  private resting = true; // the latest answer is that of a light at rest
   private readonly answers: number[] = []; // times of the latest ones
   private failed = ''; // the last message shown
 
@@ -85,6 +86,7 @@ class Light {
     this.grabFocus();
     if (box === this.box) return void this.mark();
     this.box = box;
+    this.resting = true;
     this.index = subject!.index;
     this.at = [...box.light.at];
     this.answers.length = 0;
@@ -138,6 +140,7 @@ class Light {
     this.sliders.forEach((slider, i) => slider.set(this.at[i]!));
     this.mark();
     this.gathering.forget();
+    this.resting = false;
     this.ask(MOVING);
     clearTimeout(this.settle);
     this.settle = window.setTimeout(() => this.ask(RESTING), 250);
@@ -243,8 +246,9 @@ class Light {
     this.keyed = answer;
     this.misfit.textContent = `misfit ${answer.misfit.toPrecision(3)} (trusted up to 1)`;
     this.tellSpeed(answer, samples);
+    this.resting ||= samples === RESTING && this.wanted === null;
     this.compose();
-    if (samples === RESTING && this.needsGather()) void this.gathering.begin([...this.at]);
+    if (samples === RESTING && this.resting && this.needsGather()) void this.gathering.begin([...this.at]);
   }
 
   private tellSpeed(answer: Answer, samples: number): void {
@@ -266,7 +270,7 @@ class Light {
     this.wantFull = on;
     this.fullFigure.hidden = !on;
     if (!this.needsGather()) this.gathering.forget();
-    else if (this.gathering.state === 'idle' || this.gathering.state === 'failed') void this.gathering.begin([...this.at]);
+    else if (this.resting && (this.gathering.state === 'idle' || this.gathering.state === 'failed')) void this.gathering.begin([...this.at]);
     this.mark();
   }
 
