@@ -103,25 +103,30 @@ double pelt_light_refine_share(const pelt_light_refine *r) {
     return all ? (double)r->done / (double)all : 0;
 }
 
-/* Bilinear between the corners of the finest square that has light on the surface of this pixel. */
+/* Bilinear between the corners, on the surface of this pixel, of the finest square that has light at all of them; of the
+   coarsest, at some. */
 static bool mix_corners(const pelt_light_refine *r, size_t index, float out[3]) {
     const pelt_light_view *v = r->view;
     const pelt_light_point *p = &v->pixels[index];
     uint32_t x = p->id % v->width, y = p->id / v->width;
     for (uint32_t step = 2; step <= COARSEST; step *= 2) {
         float weights = 0, sum[3] = {0};
+        bool whole = true;
         for (uint32_t k = 0; k < 4; k++) {
             uint32_t column = x / step * step + k % 2 * step, row = y / step * step + k / 2 * step;
             uint32_t point =
                 column < v->width && row < v->height ? r->points[(size_t)row * v->width + column] : NO_POINT;
-            if (point == NO_POINT || !r->counts[point] || !pelt_light_coplanar(v, p, &v->pixels[point])) continue;
+            if (point == NO_POINT || !pelt_light_coplanar(v, p, &v->pixels[point])) continue;
+            whole = whole && r->counts[point];
+            if (!r->counts[point]) continue;
             float across = (float)(x % step) / (float)step, down = (float)(y % step) / (float)step;
             float weight = (k % 2 ? across : 1 - across) * (k / 2 ? down : 1 - down) + 1e-3f;
             for (size_t c = 0; c < 3; c++) sum[c] += weight * r->sums[3 * (size_t)point + c] / (float)r->counts[point];
             weights += weight;
         }
-        for (int c = 0; c < 3 && weights > 0; c++) out[c] = sum[c] / weights;
-        if (weights > 0) return true;
+        if (!(weights > 0) || (!whole && step < COARSEST)) continue;
+        for (int c = 0; c < 3; c++) out[c] = sum[c] / weights;
+        return true;
     }
     return false;
 }

@@ -297,7 +297,7 @@ async function stops(page) {
   await wait("stopped at");
   hold = false;
   await page.waitForTimeout(200);
-  check("Escape stops it", asked === 3 && (await text(page, "#panel-light")).includes("not all gathered: the picture is unfinished"), `${asked} ${await text(page, "#panel-light")}`);
+  check("Escape stops it", asked === 3 && (await text(page, "#panel-light")).includes("not all points are gathered: the picture is unfinished"), `${asked} ${await text(page, "#panel-light")}`);
   await shoot(page, "lamp-stopped");
   await page.getByRole("button", { name: "Go on" }).click();
   await page.waitForFunction(() => document.querySelector(".gathering").hidden, null, { timeout: 60000 });

@@ -317,7 +317,7 @@ class Light {
     if (state === 'idle') return `${what}${verdict === 'blend' ? ', which' : ''} are gathered when it rests.`;
     if (state === 'running') return `${what}${verdict === 'blend' ? ', which' : ''} are being gathered.`;
     if (state === 'done') return `${what}${verdict === 'blend' ? ', which' : ''} were gathered.`;
-    return `${what}${verdict === 'blend' ? ', which' : ''} are not all gathered: the picture is unfinished.`;
+    return `${verdict === 'blend' ? 'In between' : 'Unlike any training light'}, and not all points are gathered: the picture is unfinished.`;
   }
 
   // -- Marks --------------------------------------------------------------------------------------------------------
