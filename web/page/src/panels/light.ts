@@ -231,11 +231,13 @@ class Light {
       try {
         const answer = await this.question({ at: this.at, full: false, samples });
         if (box !== this.box) break;
+        this.resting ||= samples === RESTING && this.wanted === null;
         this.take(answer, samples);
       } catch (thrown) {
         const said = thrown instanceof Error ? thrown.message : String(thrown);
         if (said !== this.failed) this.app.problem(thrown); // once, not at every step of a drag
         this.failed = said;
+        this.resting ||= samples === RESTING && this.wanted === null; // what fails, fails at rest too
       }
     }
     this.asked = false;
@@ -246,7 +248,6 @@ class Light {
     this.keyed = answer;
     this.misfit.textContent = `misfit ${answer.misfit.toPrecision(3)} (trusted up to 1)`;
     this.tellSpeed(answer, samples);
-    this.resting ||= samples === RESTING && this.wanted === null;
     this.compose();
     if (samples === RESTING && this.resting && this.needsGather()) void this.gathering.begin([...this.at]);
   }
