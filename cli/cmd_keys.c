@@ -3,6 +3,7 @@
 #include "bench/keys.h"
 #include "cli/cli.h"
 #include "cli/keys_faces.h"
+#include "cli/engine_options.h"
 #include "engine/input.h"
 #include "fit/keys/model.h"
 #include "io/io.h"
@@ -55,23 +56,6 @@ static bool read_points(const cli_args *args, const char *name, uint32_t **point
     if (!good) cli_misuse(args, "--%s %s: expected point numbers such as 3,17,250", name, text);
     cli_list_free(list);
     return good;
-}
-
-/* Opens the engine that --engine names, or returns NULL with *code 0 if there is no --engine. */
-static pelt_engine *open_engine(const cli_args *args, int *code) {
-    const char *what = cli_value(args, "engine");
-    pelt_engine_options options = {.workers = args->threads};
-    pelt_error error;
-    *code = CLI_DONE;
-    if (!what) return NULL;
-    if (!cli_count(args, "points", &options.points) || !cli_number(args, "cost", &options.cost) ||
-        !cli_amount(args, "timeout", &options.timeout) || !cli_index(args, "engine-controls", &options.controls)) {
-        *code = CLI_MISUSE;
-        return NULL;
-    }
-    pelt_engine *engine = pelt_engine_open(what, &options, &error);
-    if (!engine) *code = cli_error(&error);
-    return engine;
 }
 
 static bool read_recipe(const cli_args *args, pelt_keys_recipe *recipe) {
@@ -447,7 +431,7 @@ static int run(const cli_args *args) {
     if (strcmp(verb, "train") && strcmp(verb, "run") && strcmp(verb, "measure"))
         return cli_misuse(args, "there is no `pelt keys %s`; choose train, run, measure or speed", verb);
     int code;
-    pelt_engine *engine = open_engine(args, &code);
+    pelt_engine *engine = cli_open_engine(args, &code);
     if (!engine && code) return code;
     code = run_verb(args, verb, engine);
     pelt_engine_close(engine);
@@ -486,11 +470,8 @@ const cli_command cli_keys = {
      {"from", "FILE.keys", "train: retrain these with the new clips.", CLI_INPUT},
      {"with", "CLIP", "train, measure: a second mesh that the keys of the first drive.", CLI_INPUT},
      {"mesh", "FILE.glb", "The points at rest, for positions, size and pictures.", CLI_INPUT},
-     {"engine", "E", "What computes points from controls."},
-     {"points", "N", "Points of the engine, if it does not say; of the face: use only this many."},
-     {"engine-controls", "N", "Controls of a shared object that does not export them."},
+     CLI_ENGINE_OPTIONS,
      {"cost", "MICROSECONDS", "Extra work per point of the face; for measure without an engine: its cost."},
-     {"timeout", "SECONDS", "How long an engine may take to answer; default 60."},
      {"log", "FILE.misses", "run: append missed frames to this log.", CLI_OUTPUT},
      {"e-min", "X", "Misfit up to which the keys are trusted, in units of the trained bound; default 1."},
      {"e-max", "X", "Misfit from which they are not trusted at all; default 1.5 times e-min."},

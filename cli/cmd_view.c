@@ -1,5 +1,6 @@
 /* cmd_view.c: pelt view: a page to inspect skins, pose their joints, and fit new ones. */
 
+#include "cli/engine_options.h"
 #include "cli/fit_options.h"
 #include "io/io.h"
 #include "io/tree.h"
@@ -16,9 +17,13 @@
 
 /* -- What is shown ----------------------------------------------------------------------------------------------- */
 
-static pelt_view *open_view(const cli_args *args, bool serving, pelt_error *error) {
-    pelt_view_options options = {
-        .threads = args->threads, .serving = serving, .fit = cli_fit_words, .sample = cli_sample_files};
+static pelt_view *open_view(const cli_args *args, bool serving, pelt_engine *engine, pelt_error *error) {
+    pelt_view_options options = {.threads = args->threads,
+                                 .serving = serving,
+                                 .fit = cli_fit_words,
+                                 .sample = cli_sample_files,
+                                 .engine = engine,
+                                 .engine_name = cli_value(args, "engine")};
     pelt_view *view = pelt_view_new(&options, error);
     pelt_result result = view ? PELT_OK : PELT_ERROR_MEMORY;
     for (int i = 0; i < args->input_count && !result; i++) result = pelt_view_add(view, args->inputs[i], error);
@@ -41,7 +46,7 @@ static int export_view(const cli_args *args, const char *folder) {
     size_t count = 0;
     if (!args->input_count) return cli_misuse(args, "name what to export: a bundle, skins, key points");
     if (!pelt_page_count()) return no_page();
-    pelt_view *view = open_view(args, false, &error);
+    pelt_view *view = open_view(args, false, NULL, &error);
     pelt_result result = view ? pelt_view_export(view, folder, &progress, &count, &error) : error.code;
     pelt_view_free(view);
     if (result) return cli_error(&error);
@@ -121,13 +126,10 @@ static int serve(const cli_args *args, pelt_view *view, const char *folder, uint
     return code;
 }
 
-static int serve_view(const cli_args *args) {
+static int serve_with(const cli_args *args, pelt_engine *engine, uint32_t port) {
     pelt_error error;
-    uint32_t port = 0;
     sigset_t set = ends(), before;
-    if (!cli_count(args, "port", &port)) return CLI_MISUSE;
-    if (!pelt_page_count()) return no_page();
-    pelt_view *view = open_view(args, true, &error);
+    pelt_view *view = open_view(args, true, engine, &error);
     if (!view) return cli_error(&error);
     sigprocmask(SIG_BLOCK, &set, &before); /* also in the threads of the server */
     char *folder = pelt_private_folder(&error);
@@ -136,6 +138,17 @@ static int serve_view(const cli_args *args) {
     if (folder) pelt_folder_remove(folder);
     free(folder);
     sigprocmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+static int serve_view(const cli_args *args) {
+    uint32_t port = 0;
+    int code;
+    if (!cli_count(args, "port", &port)) return CLI_MISUSE;
+    if (!pelt_page_count()) return no_page();
+    pelt_engine *engine = cli_open_engine(args, &code);
+    if (engine || !code) code = serve_with(args, engine, port);
+    pelt_engine_close(engine);
     return code;
 }
 #else
@@ -151,6 +164,8 @@ static int run(const cli_args *args) {
     const char *folder = cli_value(args, "export");
     if (folder && (cli_value(args, "port") || cli_value(args, "no-browser")))
         return cli_misuse(args, "--export writes files and starts no server: remove --port and --no-browser");
+    if (folder && cli_value(args, "engine"))
+        return cli_misuse(args, "--export writes files, which no engine can move: remove --engine");
     return folder ? export_view(args, folder) : serve_view(args);
 }
 
@@ -162,6 +177,8 @@ const cli_command cli_view = {
     "address contains a key; without it nothing is shown. Ctrl-C ends it. Skins (.pelt) join the bundle (.glb, .gltf) "
     "they were made for. BOX.keys are key points: of light (pelt relight), which can then be dragged, or of a face "
     "(pelt keys), whose mesh is a bundle with as many vertices and whose clips are point caches with as many points. "
+    "--engine (face, face:FILE.glb, FILE.so or pipe:COMMAND, as for pelt keys) computes such a face from controls that "
+    "are pulled on the page; the built-in face has its own. "
     "Without inputs, drop bundles onto the page. --export DIR writes the same as files for any web server: "
     "everything, frame by frame, except fitting and light.",
     run,
@@ -169,6 +186,8 @@ const cli_command cli_view = {
     CLI_MAX_INPUTS,
     {{"port", "N", "The port to serve on; default a free one."},
      {"no-browser", NULL, "Only print the address."},
+     CLI_ENGINE_OPTIONS,
+     {"cost", "MICROSECONDS", "Extra work per point of the face."},
      {"export", "DIR", "Write the page and everything it shows to a new folder instead.", CLI_OUTPUT}},
     .example = "pelt view arm.pelt arm.glb",
 };

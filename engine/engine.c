@@ -110,6 +110,9 @@ void pelt_engine_close(pelt_engine *e) {
 uint32_t pelt_engine_points(const pelt_engine *e) { return e->points; }
 uint32_t pelt_engine_components(const pelt_engine *e) { return e->components; }
 uint32_t pelt_engine_controls(const pelt_engine *e) { return e->controls; }
+const char *pelt_engine_control_name(const pelt_engine *e, uint32_t control) {
+    return e->face ? pelt_face_control_name(control) : NULL;
+}
 const pelt_mesh *pelt_engine_mesh(const pelt_engine *e) { return e->face ? pelt_face_mesh(e->face) : NULL; }
 const pelt_error *pelt_engine_failure(const pelt_engine *e) { return &e->failure; }
 

@@ -29,6 +29,9 @@ uint32_t pelt_engine_points(const pelt_engine *engine);
 uint32_t pelt_engine_components(const pelt_engine *engine);
 uint32_t pelt_engine_controls(const pelt_engine *engine);
 
+/* The name of a control, or NULL if unknown. */
+const char *pelt_engine_control_name(const pelt_engine *engine, uint32_t control);
+
 /* The mesh of its points at rest, or NULL if unknown. */
 const pelt_mesh *pelt_engine_mesh(const pelt_engine *engine);
 

@@ -346,7 +346,7 @@ typedef struct gathering {
     const pelt_tracer *tracer;
     const pelt_light_point *points;
     size_t count, chunk;
-    uint32_t samples, bounces, seed, mask;
+    uint32_t samples, first, bounces, seed, mask;
     bool hittable;
     float *direct, *indirect;
     atomic_uint_fast64_t ray_count;
@@ -357,9 +357,10 @@ static void gather_point(gathering *g, size_t index) {
     double sums[2][3] = {{0}};
     bundle b = {.tracer = g->tracer,
                 .seed = hash_pair(g->seed, point->id) & ~0xFFu, /* leaves room for the pair indices */
+                .first = g->first,
                 .mask = g->mask,
                 .bounces = g->bounces};
-    for (; point->hit && g->tracer->emitter_count && b.first < g->samples; b.first += LANES) {
+    for (; point->hit && g->tracer->emitter_count && b.first < g->first + g->samples; b.first += LANES) {
         b.direct = b.indirect = (v3){0};
         trace_bundle(&b, point, g->direct != NULL, g->indirect != NULL, g->hittable);
         sums[0][0] += b.direct.x, sums[0][1] += b.direct.y, sums[0][2] += b.direct.z;
@@ -383,13 +384,16 @@ pelt_result pelt_gather(const pelt_tracer *tracer, const pelt_light_point *point
                         pelt_error *error) {
     uint32_t wanted = options->samples ? options->samples : 64, mask = LANES - 1;
     uint32_t samples = (wanted + LANES - 1) / LANES * LANES;
-    while (mask < samples - 1) mask = 2 * mask + 1;
+    uint32_t last = options->first + samples - 1;
+    if (last + 1 < options->sequence) last = options->sequence - 1;
+    while (mask < last) mask = 2 * mask + 1;
     size_t chunk = count / CALLS < 1 ? 1 : count / CALLS > MOST_IN_CHUNK ? MOST_IN_CHUNK : count / CALLS;
     gathering g = {.tracer = tracer,
                    .points = points,
                    .count = count,
                    .chunk = chunk,
                    .samples = samples,
+                   .first = options->first,
                    .bounces = options->bounces ? options->bounces : 4,
                    .seed = options->seed,
                    .mask = mask,

@@ -50,16 +50,23 @@ typedef struct pelt_light_point {
 /* What a camera sees through the centre of each pixel: points[height][width]. */
 void pelt_tracer_view(const pelt_tracer *tracer, const pelt_camera *camera, uint32_t width, uint32_t height,
                       pelt_light_point *points);
+/* The same through `count` of them, at most 16. */
+void pelt_tracer_look(const pelt_tracer *tracer, const pelt_camera *camera, uint32_t width, uint32_t height,
+                      const size_t *pixels, int count, pelt_light_point *points);
+/* The direction from the eye through the centre of a pixel, of length 1 along the camera's axis. */
+void pelt_camera_direction(const pelt_camera *camera, uint32_t width, uint32_t height, size_t pixel, float out[3]);
 /* A camera in front of the scene (+z), for scenes without one. */
 pelt_camera pelt_tracer_camera(const pelt_tracer *tracer);
 
 /* -- Gathering (gather.c) ------------------------------------------------------------------------------------------ */
 
 typedef struct pelt_gather_options {
-    uint32_t samples; /* paths per point, rounded up to a multiple of 16; 0: 64 */
-    uint32_t bounces; /* maximum reflections between light and point; 0: 4 */
-    uint32_t seed;    /* different seeds give different noise */
-    uint32_t threads; /* 0: as many as the machine has; the result does not depend on it */
+    uint32_t samples;         /* paths per point, rounded up to a multiple of 16; 0: 64 */
+    uint32_t bounces;         /* maximum reflections between light and point; 0: 4 */
+    uint32_t seed;            /* different seeds give different noise */
+    uint32_t first, sequence; /* a part of a gather of `sequence` paths, from a multiple of 16 on: the mean over its
+                                 parts is the whole; 0, 0: it is the whole */
+    uint32_t threads;         /* 0: as many as the machine has; the result does not depend on it */
 } pelt_gather_options;
 
 /* Light that arrives at points: direct[count][3] and indirect[count][3], either may be NULL. *ray_count, if not NULL,

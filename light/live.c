@@ -7,13 +7,14 @@
    the same as the first step of gather.c's paths. */
 
 #include "light/live.h"
+#include "light/edges.h"
+#include "light/refine.h"
 #include "light/tracer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CELL = 4, TABLE = 4096, CHUNK = 4096 };
-enum { PATHS_BETWEEN_STOPS = 32768, MIN_POINTS_BETWEEN_STOPS = 16 };
 
 struct pelt_relight_live {
     pelt_relight_file *file;
@@ -22,12 +23,16 @@ struct pelt_relight_live {
     float *indirect, *direct, *own; /* [pixel_count][3]; own: of the fixed lights, NULL: there are none */
     uint32_t *points;               /* [height][width] index into the view's pixels; NO_POINT: sees nothing */
     uint8_t *seen;                  /* [pixel_count] whether it sees the light: SEEN, HIDDEN, or not traced yet */
+    uint8_t *lit;                   /* [pixel_count] how many of its parts see it, of EDGE_PARTS */
+    float *colors;                  /* [pixel_count][3] linear, relative to white, at most 1 */
+    pelt_light_edges edges;
+    pelt_light_refine *refine;
+    pelt_relight_place gathered; /* what `refine` gathers */
     float white;
     uint8_t coded[TABLE + 1]; /* linear light to sRGB */
 };
 
 enum { NOT_ASKED, SEEN, HIDDEN };
-#define NO_POINT UINT32_MAX
 
 /* -- Whether points see the light -------------------------------------------------------------------------------- */
 
@@ -76,14 +81,10 @@ static uint32_t point_at(const pelt_relight_live *live, uint32_t x, uint32_t y) 
 /* Whether the corners of a cell agree and are coplanar. */
 static bool is_even(const pelt_relight_live *live, const uint32_t corners[4]) {
     const pelt_light_point *points = live->file->view.pixels, *a = &points[corners[0]];
-    float size = live->file->view.tracer->extent.diagonal;
-    for (int i = 1; i < 4; i++) {
-        const pelt_light_point *b = &points[corners[i]];
-        if (live->seen[corners[i]] != live->seen[corners[0]]) return false;
-        if (v3_dot(v3_of(a->normal), v3_of(b->normal)) < 0.999f) return false;
-        if (fabsf(v3_dot(v3_of(a->normal), v3_sub(v3_of(b->position), v3_of(a->position)))) > 1e-3f * size)
+    for (int i = 1; i < 4; i++)
+        if (live->seen[corners[i]] != live->seen[corners[0]] ||
+            !pelt_light_coplanar(&live->file->view, a, &points[corners[i]]))
             return false;
-    }
     return true;
 }
 
@@ -113,6 +114,7 @@ typedef struct looking {
     pelt_relight_live *live;
     v3 light;
     uint64_t *rays; /* [rows of cells] */
+    bool smooth;
 } looking;
 
 static void look_at_corners(void *user, size_t row, pelt_arena *scratch) {
@@ -140,6 +142,50 @@ static void look_inside(void *user, size_t row, pelt_arena *scratch) {
     l->rays[row] += a.rays;
 }
 
+/* -- Edges of shadows -------------------------------------------------------------------------------------------- */
+
+/* Whether a pixel beside it, on the same plane, is on the other side of a shadow's edge. */
+static bool at_shadow_edge(const pelt_relight_live *live, uint32_t x, uint32_t y, uint32_t point) {
+    const pelt_light_view *v = &live->file->view;
+    const uint32_t columns[4] = {x ? x - 1 : x, x + 1, x, x}, rows[4] = {y, y, y ? y - 1 : y, y + 1};
+    for (int k = 0; k < 4; k++) {
+        uint32_t other = point_at(live, columns[k], rows[k]);
+        if (other != NO_POINT && live->seen[other] != live->seen[point] &&
+            pelt_light_coplanar(v, &v->pixels[point], &v->pixels[other]))
+            return true;
+    }
+    return false;
+}
+
+static uint8_t count_lit(const pelt_relight_live *live, uint32_t point, v3 light) {
+    float places[EDGE_PARTS][3];
+    packet p = {0};
+    bool blocked[LANES];
+    uint8_t count = 0;
+    pelt_light_parts(&live->file->view, &live->file->view.pixels[point], places);
+    for (int i = 0; i < EDGE_PARTS; i++) {
+        v3 x = v3_of(places[i]), way = v3_sub(light, x);
+        p.origin[0][i] = x.x, p.origin[1][i] = x.y, p.origin[2][i] = x.z;
+        p.direction[0][i] = way.x, p.direction[1][i] = way.y, p.direction[2][i] = way.z;
+        p.length[i] = 1, p.active[i] = 1;
+    }
+    rays_blocked(live->file->view.tracer->rays, &p, blocked);
+    for (int i = 0; i < EDGE_PARTS; i++) count = (uint8_t)(count + !blocked[i]);
+    return count;
+}
+
+static void soften_row(void *user, size_t row, pelt_arena *scratch) {
+    const looking *l = user;
+    pelt_relight_live *live = l->live;
+    (void)scratch;
+    for (uint32_t x = 0; x < live->file->view.width; x++) {
+        uint32_t point = point_at(live, x, (uint32_t)row);
+        if (point == NO_POINT) continue;
+        bool edge = l->smooth && at_shadow_edge(live, x, (uint32_t)row, point);
+        live->lit[point] = edge ? count_lit(live, point, l->light) : live->seen[point] == SEEN ? EDGE_PARTS : 0;
+    }
+}
+
 /* -- Direct light ------------------------------------------------------------------------------------------------ */
 
 typedef struct shining {
@@ -164,12 +210,13 @@ static void shine(void *user, size_t chunk, pelt_arena *scratch) {
     for (size_t i = chunk * CHUNK; i < end; i++) {
         const pelt_light_point *p = &v->pixels[i];
         float *out = s->direct + 3 * i, light = 0;
-        if (live->seen[i] == SEEN) {
+        if (live->lit[i]) {
             v3 way = v3_sub(s->e->position, v3_of(p->position));
             float square = v3_dot(way, way), distance = sqrtf(square),
                   cosine = v3_dot(v3_of(p->normal), way) / distance;
             float fall = s->e->falloff == 2 ? 1 / square : s->e->falloff_scale * powf(distance, -s->e->falloff);
-            light = cosine > 0 ? fade(s->e, v3_scale(way, -1 / distance)) * fall * cosine / LIGHT_PI : 0;
+            float lit = (float)live->lit[i] / EDGE_PARTS;
+            light = cosine > 0 ? lit * fade(s->e, v3_scale(way, -1 / distance)) * fall * cosine / LIGHT_PI : 0;
         }
         out[0] = light * s->e->power.x, out[1] = light * s->e->power.y, out[2] = light * s->e->power.z;
         for (int c = 0; live->own && c < 3; c++) out[c] += live->own[3 * i + c];
@@ -177,19 +224,21 @@ static void shine(void *user, size_t chunk, pelt_arena *scratch) {
 }
 
 /* The moving light is the tracer's last. */
-static pelt_result light_directly(pelt_relight_live *live, uint32_t threads, float *direct, uint64_t *traced,
-                                  pelt_error *error) {
+static pelt_result light_directly(pelt_relight_live *live, uint32_t threads, bool smooth, float *direct,
+                                  uint64_t *traced, pelt_error *error) {
     const pelt_tracer *t = live->file->view.tracer;
     const pelt_light_view *v = &live->file->view;
     const emitter *e = &t->emitters[t->emitter_count - 1];
     size_t rows = (v->height + CELL - 1) / CELL, chunks = (v->pixel_count + CHUNK - 1) / CHUNK;
-    looking l = {live, e->position, calloc(rows + 1, sizeof(uint64_t))};
+    looking l = {live, e->position, calloc(rows + 1, sizeof(uint64_t)), smooth};
     shining s = {live, e, direct};
     if (!l.rays) return pelt_no_memory(error);
     memset(live->seen, NOT_ASKED, v->pixel_count);
     /* Rows of corners are independent, and rows of cells only trace pixels inside them. */
     bool done = pelt_parallel(NULL, threads, rows + 1, look_at_corners, &l) &&
-                pelt_parallel(NULL, threads, rows, look_inside, &l) && pelt_parallel(NULL, threads, chunks, shine, &s);
+                pelt_parallel(NULL, threads, rows, look_inside, &l) &&
+                pelt_parallel(NULL, threads, v->height, soften_row, &l) &&
+                pelt_parallel(NULL, threads, chunks, shine, &s);
     for (size_t i = 0; traced && i <= rows; i++) *traced += l.rays[i];
     free(l.rays);
     return done ? PELT_OK : pelt_no_memory(error);
@@ -201,29 +250,23 @@ pelt_result pelt_relight_live_direct(pelt_relight_live *live, const float at[3],
     memcpy(light.position, at, sizeof light.position);
     if (shadow_rays) *shadow_rays = 0;
     pelt_result result = pelt_tracer_set_light(live->file->view.tracer, &light, error);
-    return result ? result : light_directly(live, threads, direct, shadow_rays, error);
+    return result ? result : light_directly(live, threads, false, direct, shadow_rays, error);
 }
 
 /* -- All points -------------------------------------------------------------------------------------------------- */
 
-static pelt_result gather_all(pelt_relight_live *live, const pelt_relight_place *place, pelt_error *error) {
-    const pelt_light_view *v = &live->file->view;
-    pelt_gather_options options = {.samples = place->samples ? place->samples : 64,
-                                   .bounces = v->bounces,
-                                   .seed = 0x60000000u + place->seed,
-                                   .threads = place->threads};
-    size_t step = PATHS_BETWEEN_STOPS / options.samples, count = 0;
-    if (step < MIN_POINTS_BETWEEN_STOPS) step = MIN_POINTS_BETWEEN_STOPS;
-    for (size_t first = 0; first < v->pixel_count; first += count) {
-        size_t left = v->pixel_count - first;
-        count = left < step ? left : step;
-        if (place->stop && place->stop(place->user))
-            return pelt_fail(error, PELT_ERROR_CANCELLED, "the light has moved on");
-        pelt_result result =
-            pelt_gather(v->tracer, v->pixels + first, count, &options, NULL, live->indirect + 3 * first, NULL, error);
-        if (result) return result;
-    }
-    return PELT_OK;
+/* Continues the last gather, if it was for the same light. */
+static pelt_result gather(pelt_relight_live *live, const pelt_relight_place *place, double *share, pelt_error *error) {
+    const pelt_relight_place *last = &live->gathered;
+    bool same = last->full && !memcmp(last->at, place->at, sizeof place->at) && last->samples == place->samples &&
+                last->seed == place->seed;
+    if (!same) pelt_light_refine_start(live->refine, place->samples ? place->samples : 64, 0x60000000u + place->seed);
+    live->gathered = *place;
+    pelt_light_step step = {place->paths, place->threads, place->stop, place->user};
+    pelt_result result = pelt_light_refine_continue(live->refine, &step, error);
+    *share = pelt_light_refine_share(live->refine);
+    if (!result) pelt_light_refine_show(live->refine, live->indirect, live->indirect);
+    return result;
 }
 
 static pelt_result light_from_keys(pelt_relight_live *live, const pelt_light *light, const pelt_relight_place *place,
@@ -243,32 +286,43 @@ static pelt_result light_from_keys(pelt_relight_live *live, const pelt_light *li
 
 /* -- Colours ----------------------------------------------------------------------------------------------------- */
 
-static void color_points(const pelt_relight_live *live, uint8_t *colors) {
+static void encode(const pelt_relight_live *live, const float color[3], uint8_t out[3]) {
+    for (int c = 0; c < 3; c++) out[c] = live->coded[(int)(color[c] * TABLE + 0.5f)];
+}
+
+static void color_points(const pelt_relight_live *live, bool smooth, uint8_t *colors) {
     const pelt_light_view *v = &live->file->view;
-    float scale = TABLE / live->white;
     memset(colors, 0, 3 * (size_t)v->width * v->height);
     for (size_t i = 0; i < v->pixel_count; i++) {
         const pelt_light_point *p = &v->pixels[i];
-        uint8_t *out = colors + 3 * (size_t)p->id;
         for (size_t c = 0; c < 3; c++) {
             float light = p->albedo[c] * (live->indirect[3 * i + c] + live->direct[3 * i + c]) + p->emission[c];
-            float place = fminf(light * scale + 0.5f, TABLE);
-            out[c] = live->coded[(int)place];
+            live->colors[3 * i + c] = fminf(light / live->white, 1);
         }
+        encode(live, live->colors + 3 * i, colors + 3 * (size_t)p->id);
+    }
+    for (size_t i = 0; i < live->edges.count && smooth; i++) {
+        const pelt_light_edge *e = &live->edges.list[i];
+        float mixed[3] = {0};
+        for (int k = 0; k < 9; k++)
+            for (size_t c = 0; c < 3 && e->weights[k] && e->points[k] != NO_POINT; c++)
+                mixed[c] += (float)e->weights[k] / EDGE_PARTS * live->colors[3 * (size_t)e->points[k] + c];
+        encode(live, mixed, colors + 3 * (size_t)e->pixel);
     }
 }
 
 pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_place *place, uint8_t *colors,
-                                   double *misfit, pelt_error *error) {
+                                   pelt_relight_drawn *drawn, pelt_error *error) {
     pelt_light light = live->file->view.light;
     memcpy(light.position, place->at, sizeof light.position);
-    *misfit = 0;
+    *drawn = (pelt_relight_drawn){0, 1};
     if (place->samples > 1u << 20) return pelt_fail_option(error, "samples", "expected at most %u", 1u << 20);
     pelt_result result = pelt_tracer_set_light(live->file->view.tracer, &light, error);
     if (result) return result;
-    result = place->full ? gather_all(live, place, error) : light_from_keys(live, &light, place, misfit, error);
-    if (!result) result = light_directly(live, place->threads, live->direct, NULL, error);
-    if (!result) color_points(live, colors);
+    result = place->full ? gather(live, place, &drawn->share, error)
+                         : light_from_keys(live, &light, place, &drawn->misfit, error);
+    if (!result) result = light_directly(live, place->threads, place->smooth, live->direct, NULL, error);
+    if (!result) color_points(live, place->smooth, colors);
     return result;
 }
 
@@ -295,7 +349,7 @@ static pelt_result find_white(pelt_relight_live *live, pelt_error *error) {
     memcpy(place.at, light.position, sizeof place.at);
     pelt_result result = pelt_tracer_set_light(v->tracer, &light, error);
     if (!result) result = light_from_keys(live, &light, &place, &misfit, error);
-    if (!result) result = light_directly(live, 1, live->direct, NULL, error);
+    if (!result) result = light_directly(live, 1, false, live->direct, NULL, error);
     if (result) return result;
     for (size_t i = 0; i < 3 * v->pixel_count; i++)
         live->direct[i] = v->pixels[i / 3].albedo[i % 3] * (live->indirect[i] + live->direct[i]);
@@ -312,12 +366,17 @@ pelt_relight_live *pelt_relight_live_new(pelt_relight_file *file, pelt_error *er
     live->indirect = malloc(3 * v->pixel_count * sizeof(float)),
     live->direct = malloc(3 * v->pixel_count * sizeof(float));
     live->points = malloc(pixels * sizeof *live->points), live->seen = malloc(v->pixel_count);
+    live->lit = malloc(v->pixel_count), live->colors = malloc(3 * v->pixel_count * sizeof(float));
     live->values = v->surfaces ? malloc(3 * v->point_count * sizeof(float)) : live->indirect;
     pelt_result result =
-        live->indirect && live->values && live->direct && live->points && live->seen ? PELT_OK : pelt_no_memory(error);
+        live->indirect && live->values && live->direct && live->points && live->seen && live->lit && live->colors
+            ? PELT_OK
+            : pelt_no_memory(error);
     for (size_t i = 0; !result && i < pixels; i++) live->points[i] = NO_POINT;
     for (size_t i = 0; !result && i < v->pixel_count; i++) live->points[v->pixels[i].id] = (uint32_t)i;
     for (int i = 0; i <= TABLE; i++) live->coded[i] = pelt_light_srgb((float)i, TABLE);
+    if (!result) result = pelt_light_edges_find(v, live->points, &live->edges, error);
+    if (!result && !(live->refine = pelt_light_refine_new(v, live->points, error))) result = PELT_ERROR_MEMORY;
     if (!result) result = pelt_relight_keys_open(&live->keys, &file->view, &file->keys, error);
     if (!result) result = light_own(live, error);
     if (!result) result = find_white(live, error);
@@ -330,5 +389,7 @@ void pelt_relight_live_free(pelt_relight_live *live) {
     if (!live) return;
     if (live->values != live->indirect) free(live->values);
     free(live->indirect), free(live->direct), free(live->own), free(live->points), free(live->seen);
+    free(live->lit), free(live->colors), free(live->edges.list);
+    pelt_light_refine_free(live->refine);
     free(live);
 }

@@ -264,14 +264,17 @@ pelt_camera pelt_tracer_camera(const pelt_tracer *t) {
     return camera;
 }
 
-static void camera_ray(const pelt_camera *camera, uint32_t width, uint32_t height, size_t pixel, packet *p, int lane) {
+void pelt_camera_direction(const pelt_camera *camera, uint32_t width, uint32_t height, size_t pixel, float out[3]) {
     double scale = tan(camera->field_of_view / 2) * 2 / height;
     double x = ((double)(pixel % width) + 0.5 - 0.5 * width) * scale;
     double y = (0.5 * height - (double)(pixel / width) - 0.5) * scale;
-    for (int c = 0; c < 3; c++) {
-        p->origin[c][lane] = (float)camera->eye[c];
-        p->direction[c][lane] = (float)(x * camera->axes[0][c] + y * camera->axes[1][c] - camera->axes[2][c]);
-    }
+    for (int c = 0; c < 3; c++) out[c] = (float)(x * camera->axes[0][c] + y * camera->axes[1][c] - camera->axes[2][c]);
+}
+
+static void camera_ray(const pelt_camera *camera, uint32_t width, uint32_t height, size_t pixel, packet *p, int lane) {
+    float direction[3];
+    pelt_camera_direction(camera, width, height, pixel, direction);
+    for (int c = 0; c < 3; c++) p->origin[c][lane] = (float)camera->eye[c], p->direction[c][lane] = direction[c];
     p->length[lane] = FLT_MAX;
     p->active[lane] = 1;
 }
@@ -293,17 +296,24 @@ static void take_hit(const pelt_tracer *t, const packet *p, const hits *h, int l
     memcpy(point->emission, material->emission, sizeof point->emission);
 }
 
+void pelt_tracer_look(const pelt_tracer *t, const pelt_camera *camera, uint32_t width, uint32_t height,
+                      const size_t *pixels, int count, pelt_light_point *points) {
+    packet p = {0};
+    hits h;
+    for (int i = 0; i < count; i++) camera_ray(camera, width, height, pixels[i], &p, i);
+    rays_first_hits(t->rays, &p, &h);
+    for (int i = 0; i < count; i++) {
+        points[i] = (pelt_light_point){.id = (uint32_t)pixels[i]};
+        take_hit(t, &p, &h, i, &points[i]);
+    }
+}
+
 void pelt_tracer_view(const pelt_tracer *t, const pelt_camera *camera, uint32_t width, uint32_t height,
                       pelt_light_point *points) {
     size_t count = (size_t)width * height;
     for (size_t first = 0; first < count; first += LANES) {
-        packet p = {0};
-        hits h;
-        for (int i = 0; i < LANES && first + i < count; i++) camera_ray(camera, width, height, first + i, &p, i);
-        rays_first_hits(t->rays, &p, &h);
-        for (int i = 0; i < LANES && first + i < count; i++) {
-            points[first + i] = (pelt_light_point){.id = (uint32_t)(first + i)};
-            take_hit(t, &p, &h, i, &points[first + i]);
-        }
+        size_t pixels[LANES], now = count - first < LANES ? count - first : LANES;
+        for (size_t i = 0; i < now; i++) pixels[i] = first + i;
+        pelt_tracer_look(t, camera, width, height, pixels, (int)now, points + first);
     }
 }

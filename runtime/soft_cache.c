@@ -126,6 +126,12 @@ float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e) {
     return (options->e_max - e) / (options->e_max - options->e_min);
 }
 
+void pelt_soft_cache_regions(const pelt_soft_cache *cache, float *e) {
+    parts p;
+    lay_out(cache->keys, cache->engine.control_count, cache->private_memory, &p);
+    memcpy(e, p.region_e, cache->keys->region_count * sizeof *e);
+}
+
 /* -- Computing ----------------------------------------------------------------------------------------------------- */
 
 static int all_finite(const float *values, size_t count) {

@@ -226,7 +226,7 @@ static void a_box_with_points_on_surfaces_is_relit_live(void **state) {
     char path[300];
     pelt_error error;
     pelt_relight_file file;
-    double misfit;
+    pelt_relight_drawn drawn;
     pelt_relight_result result;
     enum { PIXELS = 14 * 14 };
     float picture[3 * PIXELS];
@@ -242,9 +242,9 @@ static void a_box_with_points_on_surfaces_is_relit_live(void **state) {
                               .no_fallback = true};
     pelt_relight_place place = {.samples = 64, .threads = 1};
     memcpy(place.at, shot.light.position, sizeof place.at);
-    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &misfit, &error), PELT_OK);
+    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &drawn, &error), PELT_OK);
     assert_int_equal(pelt_relight_picture(&file.view, &file, &shot, picture, &result, &error), PELT_OK);
-    assert_near(misfit, result.misfit / file.facts.trust, 1e-6);
+    assert_near(drawn.misfit, result.misfit / file.facts.trust, 1e-6);
     double top = 0, white = 0;
     for (size_t i = 0; i < 3 * PIXELS; i++) /* the white that makes the brightest colour below white what it is */
         if (colors[i] < 255 && colors[i] > top)

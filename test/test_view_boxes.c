@@ -1,5 +1,6 @@
 /* test_view_boxes.c: boxes of key points in `pelt view`: light that is dragged, and faces that are judged. */
 
+#include "engine/engine.h"
 #include "test/viewed.h"
 
 /* -- Light ------------------------------------------------------------------------------------------------------- */
@@ -11,7 +12,7 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     char path[300];
     pelt_error error;
     pelt_relight_file file;
-    double misfit;
+    pelt_relight_drawn drawn;
     (void)state;
     snprintf(path, sizeof path, "%s/lamp.keys", test_folder());
     write_light(path);
@@ -39,9 +40,9 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     pelt_relight_shot shot = {.light = light, .key_samples = 64, .seed = 5, .threads = 1, .no_fallback = true};
     pelt_relight_result result;
     memcpy(place.at, light.position, sizeof place.at);
-    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &misfit, &error), PELT_OK);
+    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &drawn, &error), PELT_OK);
     assert_int_equal(pelt_relight_picture(v, &file, &shot, picture, &result, &error), PELT_OK);
-    assert_near(misfit, result.misfit / file.facts.trust, 1e-6);
+    assert_near(drawn.misfit, result.misfit / file.facts.trust, 1e-6);
     double top = 0, white = 0;
     for (size_t i = 0; i < 3 * pixels; i++) /* the white that makes the brightest colour below white what it is */
         if (colors[i] < 255 && colors[i] > top)
@@ -51,15 +52,70 @@ static void dragged_light_is_as_the_gathers_say(void **state) {
     assert_true(top > 100 && different <= 3 * pixels / 100);
     /* A full gather can be stopped. */
     place.full = true, place.stop = never;
-    assert_int_equal(pelt_relight_live_draw(live, &place, again, &misfit, &error), PELT_ERROR_CANCELLED);
+    assert_int_equal(pelt_relight_live_draw(live, &place, again, &drawn, &error), PELT_ERROR_CANCELLED);
     place.stop = NULL;
-    assert_int_equal(pelt_relight_live_draw(live, &place, again, &misfit, &error), PELT_OK);
+    assert_int_equal(pelt_relight_live_draw(live, &place, again, &drawn, &error), PELT_OK);
     shot.full = true, shot.samples = 64, shot.no_fallback = false;
     assert_int_equal(pelt_relight_picture(v, &file, &shot, picture, &result, &error), PELT_OK);
     different = 0;
     for (size_t i = 0; i < 3 * pixels; i++) different += abs(again[i] - pelt_light_srgb(picture[i], (float)white)) > 2;
     assert_true(different <= 3 * pixels / 100);
+    /* In steps it becomes the same, by fewer and fewer wrong pixels. */
+    size_t before = SIZE_MAX;
+    double last = 0;
+    place.seed = 6; /* anything but the gather that is already complete */
+    assert_int_equal(pelt_relight_live_draw(live, &place, again, &drawn, &error), PELT_OK);
+    place.at[0] += 0.01f;
+    assert_int_equal(pelt_relight_live_draw(live, &place, colors, &drawn, &error), PELT_OK);
+    place.at[0] = light.position[0], place.paths = 30000;
+    for (int steps = 0; last < 1; steps++) {
+        assert_true(steps < 10);
+        assert_int_equal(pelt_relight_live_draw(live, &place, colors, &drawn, &error), PELT_OK);
+        different = 0;
+        for (size_t i = 0; i < 3 * pixels; i++) different += abs(colors[i] - again[i]) > 3;
+        assert_true(drawn.share > last && drawn.share <= 1 && (different <= before || different < pixels / 50));
+        last = drawn.share, before = different;
+        if (!steps) assert_true(drawn.share < 0.5 && different > 0);
+    }
+    assert_memory_equal(colors, again, 3 * pixels);
     free(direct), free(truth), free(picture), free(colors), free(again);
+    pelt_relight_live_free(live);
+    pelt_relight_close(&file);
+}
+
+/* What smoothing changes is where something else is next to it, and becomes something between. */
+static void smooth_edges_mix_what_is_around_them(void **state) {
+    char path[300];
+    pelt_error error;
+    pelt_relight_file file;
+    pelt_relight_drawn drawn;
+    (void)state;
+    snprintf(path, sizeof path, "%s/lamp.keys", test_folder());
+    if (pelt_relight_open(&file, path, NULL, &error)) fail_msg("%s", error.text);
+    pelt_relight_live *live = pelt_relight_live_new(&file, &error);
+    assert_non_null(live);
+    uint32_t width = file.view.width, height = file.view.height, changed = 0, between = 0;
+    uint8_t *raw = malloc(3 * (size_t)width * height), *smooth = malloc(3 * (size_t)width * height);
+    pelt_light light = pelt_light_grid_at(&file.view, &file.facts.grid, 0.3, 0.6);
+    pelt_relight_place place = {.samples = 64, .threads = 1};
+    memcpy(place.at, light.position, sizeof place.at);
+    assert_int_equal(pelt_relight_live_draw(live, &place, raw, &drawn, &error), PELT_OK);
+    place.smooth = true;
+    assert_int_equal(pelt_relight_live_draw(live, &place, smooth, &drawn, &error), PELT_OK);
+    for (uint32_t y = 1; y + 1 < height; y++)
+        for (uint32_t x = 1; x + 1 < width; x++)
+            for (size_t c = 0; c < 3; c++) {
+                size_t at = 3 * ((size_t)y * width + x) + c;
+                int low = 255, high = 0;
+                for (int k = 0; k < 9; k++) {
+                    int value = raw[3 * (((size_t)y + (size_t)k / 3 - 1) * width + x + (size_t)k % 3 - 1) + c];
+                    low = value < low ? value : low, high = value > high ? value : high;
+                }
+                if (abs(smooth[at] - raw[at]) <= 1) continue;
+                changed++, between += smooth[at] >= low && smooth[at] <= high;
+            }
+    assert_true(changed > 100 && changed < width * height && between >= 0.98 * changed);
+    free(raw), free(smooth);
     pelt_relight_live_free(live);
     pelt_relight_close(&file);
 }
@@ -137,7 +193,7 @@ static void a_box_of_light_says_how_far_to_trust_it(void **state) {
         memcpy(head, picture.bytes, sizeof head), memcpy(&misfit, (char *)picture.bytes + 12, sizeof misfit);
         assert_int_equal(head[0], json_integer_value(json_object_get(box, "width")));
         assert_int_equal(head[1], json_integer_value(json_object_get(box, "height")));
-        assert_int_equal(picture.size, 20 + 3 * (size_t)head[0] * head[1]);
+        assert_int_equal(picture.size, 24 + 3 * (size_t)head[0] * head[1]);
         assert_int_equal(head[2], misfit <= 1 ? 0 : misfit < 1.5f ? 1 : 2);
         trusted += misfit <= 1, doubted += misfit > 1;
         float milliseconds; /* those of the picture that is exported would differ each time */
@@ -152,7 +208,7 @@ static void a_box_of_light_says_how_far_to_trust_it(void **state) {
     pelt_resource picture = get(own, "data/b0/picture.bin"), lit, none;
     assert_int_equal(pelt_view_light(own, &middle, &lit, &error), PELT_OK);
     assert_int_equal(picture.size, lit.size);
-    assert_memory_equal((char *)picture.bytes + 20, (char *)lit.bytes + 20, lit.size - 20);
+    assert_memory_equal((char *)picture.bytes + 24, (char *)lit.bytes + 24, lit.size - 24);
     assert_string_equal(lit.type, "application/octet-stream");
     free(picture.bytes), free(lit.bytes);
     static const char *const absent[] = {"data/b0/mesh.bin", "data/b0/clip0/truth/0.bin", "data/b0/clip0/keyed/0.bin",
@@ -180,7 +236,37 @@ static int frame_of(void *user, const float *controls, const uint32_t *points, u
     return 0;
 }
 
-static void check_verdicts(const pelt_keys *keys, const json_t *verdicts) {
+/* Largest and mean distance of two frames. */
+static void check_distances(const json_t *told, uint32_t frame, const float *a, const float *b, size_t points) {
+    double most = 0, sum = 0;
+    for (size_t p = 0; p < 3 * points; p += 3) {
+        double square = pow(a[p] - b[p], 2) + pow(a[p + 1] - b[p + 1], 2) + pow(a[p + 2] - b[p + 2], 2);
+        most = fmax(most, square), sum += square;
+    }
+    assert_near(number_in(json_object_get(told, "max"), frame), sqrt(most), 1e-6);
+    assert_near(number_in(json_object_get(told, "rms"), frame), sqrt(sum / (double)points), 1e-6);
+}
+
+/* The misfits of regions and keys in a row of trust.bin, by their definition. */
+static void check_trust(const pelt_keys *keys, const float *row, const pelt_soft_cache_frame_info *info,
+                        const float *truth, const float *keyed) {
+    float worst = 0;
+    for (uint32_t g = 0; g < keys->region_count; g++) worst = fmaxf(worst, row[g]);
+    assert_near(worst, info->e, 1e-5 * (1 + info->e));
+    for (uint32_t k = 0; k < keys->key_count; k++) {
+        size_t at = 3 * (size_t)keys->key_points[k];
+        double length = sqrt(pow(truth[at] - keyed[at], 2) + pow(truth[at + 1] - keyed[at + 1], 2) +
+                             pow(truth[at + 2] - keyed[at + 2], 2)),
+               allowed = INFINITY;
+        for (size_t r = 0; r < PELT_POINT_REGIONS; r++)
+            if (keys->point_region_weights[PELT_POINT_REGIONS * keys->key_points[k] + r] > 0)
+                allowed = fmin(allowed,
+                               keys->bounds[keys->point_regions[PELT_POINT_REGIONS * keys->key_points[k] + r]].largest);
+        assert_near(row[keys->region_count + k], length / allowed, 1e-3 * (1 + length / allowed));
+    }
+}
+
+static void check_verdicts(pelt_view *own, const pelt_keys *keys, const json_t *verdicts) {
     static const char *const names[] = {[PELT_CACHE_HIT] = "hit",
                                         [PELT_CACHE_PART] = "part",
                                         [PELT_CACHE_BLEND] = "blend",
@@ -198,7 +284,28 @@ static void check_verdicts(const pelt_keys *keys, const json_t *verdicts) {
         assert_int_equal(pelt_soft_cache_next(&cache, &number, values, &info), PELT_OK);
         assert_string_equal(json_string_value(json_array_get(json_object_get(verdicts, "verdict"), f)),
                             names[info.verdict]);
+        assert_near(number_in(json_object_get(verdicts, "e"), f), info.e, 1e-4 * (1 + info.e));
+        assert_true(number_in(json_object_get(verdicts, "evaluated"), f) == info.evaluated);
+        pelt_resource cached = get(own, "data/b0/clip1/cached/%u.bin", f),
+                      keyed = get(own, "data/b0/clip1/keyed/%u.bin", f), trust = get(own, "data/b0/clip1/trust.bin");
+        const float *truth = sample->clips[1]->positions + (size_t)f * 3 * keys->point_count;
+        size_t each = keys->region_count + keys->key_count;
+        assert_int_equal(cached.size, 3 * (size_t)keys->point_count * sizeof *values);
+        assert_memory_equal(cached.bytes, values, cached.size);
+        assert_int_equal(trust.size, each * sample->clips[1]->frame_count * sizeof(float));
+        check_trust(keys, (const float *)trust.bytes + f * each, &info, truth, keyed.bytes);
+        check_distances(json_object_get(verdicts, "cached"), f, values, truth, keys->point_count);
+        check_distances(json_object_get(verdicts, "keyed"), f, keyed.bytes, truth, keys->point_count);
+        free(cached.bytes), free(keyed.bytes), free(trust.bytes);
     }
+    pelt_resource last =
+                      get(own, "data/b0/clip1/cached/%u.bin", sample->clips[1]->frame_count - 1), /* and back again */
+        first = get(own, "data/b0/clip1/cached/0.bin"),
+                  again = get(own, "data/b0/clip1/cached/%u.bin", sample->clips[1]->frame_count - 1);
+    assert_memory_equal(last.bytes, values, last.size);
+    assert_memory_equal(again.bytes, values, last.size);
+    assert_memory_not_equal(first.bytes, values, last.size);
+    free(last.bytes), free(first.bytes), free(again.bytes);
     free(memory), free(values);
 }
 
@@ -247,7 +354,7 @@ static void key_points_are_judged_against_the_truth(void **state) {
         pelt_keys_solve(&keys, at_keys[0], 1, scratch, &misfit);
         assert_near(number_in(misfits, f), misfit.e, 1e-4 * misfit.e);
     }
-    check_verdicts(&keys, verdicts);
+    check_verdicts(own, &keys, verdicts);
     for (size_t k = 0; k < 8; k++) assert_true(number_in(json_object_get(box, "keys"), k) == keys.key_points[k]);
     assert_near(json_number_value(json_object_get(box, "diagonal")), keys.diagonal, 1e-6);
     assert_string_equal(json_string_value(json_object_get(box, "mesh")), "data/b0/mesh.bin");
@@ -255,7 +362,9 @@ static void key_points_are_judged_against_the_truth(void **state) {
     assert_int_equal(mesh.size, same.size);
     assert_memory_equal(mesh.bytes, same.bytes, same.size);
     free(mesh.bytes), free(same.bytes);
-    static const char *const absent[] = {"data/b0/clip2/verdicts.json", "data/b0/clip2/keyed/0.bin",
+    static const char *const absent[] = {"data/b0/clip1/cached/6.bin",  "data/b0/clip2/trust.bin",
+                                         "data/b0/clip1/controls.bin",  "data/b1/regions.bin",
+                                         "data/b0/clip2/verdicts.json", "data/b0/clip2/keyed/0.bin",
                                          "data/b0/clip1/keyed/6.bin",   "data/b0/clip1/truth/6.bin",
                                          "data/b1/clip0/truth/0.bin",   "data/b1/mesh.bin"};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
@@ -271,7 +380,7 @@ static void key_points_are_judged_against_the_truth(void **state) {
         assert_memory_equal(truth.bytes, b, row * sizeof(float));
         for (size_t p = 0; p < row; p += 3)
             most = fmax(most, sqrt(pow(a[p] - b[p], 2) + pow(a[p + 1] - b[p + 1], 2) + pow(a[p + 2] - b[p + 2], 2)));
-        assert_near(number_in(json_object_get(verdicts, "error"), f), most, 1e-6);
+        assert_near(number_in(json_object_get(json_object_get(verdicts, "keyed"), "max"), f), most, 1e-6);
         free(keyed.bytes), free(truth.bytes);
     }
     json_decref(verdicts), json_decref(show);
@@ -281,6 +390,83 @@ static void key_points_are_judged_against_the_truth(void **state) {
     assert_int_equal(pelt_view_resource(own, "data/b0/clip0/verdicts.json", &none, NULL), PELT_ERROR_CANCELLED);
     assert_null(none.bytes);
     pelt_view_free(own);
+}
+
+/* A live engine: what the page gets is what the engine and the soft cache give. */
+static void a_face_can_be_pulled_by_its_engine(void **state) {
+    char path[300];
+    pelt_error error;
+    pelt_keys keys;
+    pelt_resource answer;
+    (void)state;
+    snprintf(path, sizeof path, "%s/points.keys", test_folder());
+    pelt_bytes *bytes = pelt_keys_read(path, &keys, &error);
+    pelt_engine *engine = pelt_engine_open("face", &(pelt_engine_options){.points = keys.point_count}, &error),
+                *small = pelt_engine_open("face", &(pelt_engine_options){.points = keys.point_count - 1}, &error);
+    uint32_t count = pelt_engine_controls(engine);
+    pelt_view_options options = {.threads = 1, .serving = true, .engine = small, .engine_name = "face"};
+    pelt_view *own = pelt_view_new(&options, &error);
+    add(own, path);
+    assert_int_equal(pelt_view_arrange(own, &error), PELT_ERROR_DATA);
+    assert_non_null(strstr(error.text, "engine face: it has 149 points"));
+    pelt_view_free(own);
+    options.engine = engine;
+    own = pelt_view_new(&options, &error);
+    add(own, path);
+    if (pelt_view_arrange(own, &error)) fail_msg("%s", error.text);
+    json_t *show = get_json(own, "data/show.json"), *box = json_array_get(json_object_get(show, "boxes"), 0),
+           *controls = json_object_get(box, "controls");
+    assert_string_equal(json_string_value(json_object_get(box, "engine")), "face");
+    assert_int_equal(json_array_size(controls), count);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(controls, 24), "name")), "jawOpen");
+    json_decref(show);
+    float *pulled = calloc(count, sizeof *pulled), *values = malloc(3 * (size_t)keys.point_count * sizeof *values),
+          *truth = malloc(3 * (size_t)keys.point_count * sizeof *truth), at_keys[8][3];
+    size_t row = 3 * (size_t)keys.point_count, each = keys.region_count + keys.key_count;
+    void *memory = aligned_alloc(64, pelt_soft_cache_size(&keys, count)),
+         *scratch = aligned_alloc(64, pelt_keys_scratch_size(&keys, 1));
+    pelt_soft_cache cache;
+    pelt_soft_cache_frame_info info;
+    pelt_view_pull pull = {.controls = pulled, .control_count = count};
+    for (int i = 0; i < 4; i++) { /* anew, one after another, and anew with the truth */
+        uint32_t head[4];
+        float e;
+        pulled[24] = 0.3f * (float)i;
+        pull.cut = i != 1, pull.all = i == 3;
+        if (pull.cut)
+            pelt_soft_cache_init(&cache, &keys, &(pelt_soft_cache_options){.step = 0.0008f},
+                                 (pelt_engine_call){pelt_engine_callback, engine, count}, memory);
+        assert_int_equal(pelt_soft_cache_next(&cache, pulled, values, &info), PELT_OK);
+        assert_int_equal(pelt_engine_evaluate(engine, pulled, NULL, keys.point_count, truth, &error), PELT_OK);
+        for (int k = 0; k < 8; k++) memcpy(at_keys[k], truth + 3 * (size_t)keys.key_points[k], sizeof at_keys[k]);
+        if (pelt_view_pull_face(own, &pull, &answer, &error)) fail_msg("%s", error.text);
+        const float *numbers = (const float *)((const char *)answer.bytes + 32);
+        memcpy(head, answer.bytes, sizeof head), memcpy(&e, (char *)answer.bytes + 16, sizeof e);
+        assert_int_equal(answer.size, 32 + (each + (pull.all ? 3 : 2) * row) * sizeof(float));
+        assert_int_equal(head[0], info.verdict);
+        assert_int_equal(head[1], info.evaluated);
+        assert_int_equal(head[2], info.calls);
+        assert_int_equal(head[3], pull.all);
+        assert_near(e, info.e, 1e-4 * (1 + info.e));
+        assert_memory_equal(numbers + each, values, row * sizeof *values);
+        pelt_keys_solve(&keys, at_keys[0], 1, scratch, NULL);
+        pelt_keys_fill(&keys, scratch, 1, pelt_keys_all_blocks(&keys), values);
+        for (size_t n = 0; n < row; n++) assert_near(numbers[each + row + n], values[n], 1e-4 * (1 + fabsf(values[n])));
+        if (pull.all) assert_memory_equal(numbers + each + 2 * row, truth, row * sizeof *truth);
+        check_trust(&keys, numbers, &info, truth, numbers + each + row);
+        free(answer.bytes);
+    }
+    pull.control_count--;
+    assert_int_equal(pelt_view_pull_face(own, &pull, &answer, &error), PELT_ERROR_ARGUMENT);
+    pull.control_count++, pull.box = 1;
+    assert_int_equal(pelt_view_pull_face(own, &pull, &answer, &error), PELT_ERROR_ARGUMENT);
+    assert_null(answer.bytes);
+    pulled[24] = NAN, pull.box = 0;
+    assert_int_not_equal(pelt_view_pull_face(own, &pull, &answer, &error), PELT_OK);
+    assert_null(answer.bytes);
+    free(pulled), free(values), free(truth), free(memory), free(scratch);
+    pelt_view_free(own), pelt_bytes_free(bytes);
+    pelt_engine_close(engine), pelt_engine_close(small);
 }
 
 /* Key points and a cache without a character: the mesh is the mean of the points, and the truth is in the cache. */
@@ -321,10 +507,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #ifdef PELT_WITH_LIGHT
         cmocka_unit_test(dragged_light_is_as_the_gathers_say),
+        cmocka_unit_test(smooth_edges_mix_what_is_around_them),
         cmocka_unit_test(a_box_of_light_is_shown_with_its_camera_and_its_room),
         cmocka_unit_test(a_box_of_light_says_how_far_to_trust_it),
 #endif
         cmocka_unit_test(key_points_are_judged_against_the_truth),
+        cmocka_unit_test(a_face_can_be_pulled_by_its_engine),
         cmocka_unit_test(key_points_alone_show_their_mean),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -401,8 +401,10 @@ static void note_box(names *all, const json_t *box) {
     json_t *clip;
     size_t i;
     note_text(all, box, "mesh", 1), note_text(all, box, "picture", 1);
+    note_text(all, json_object_get(box, "regions"), "file", 1);
     json_array_foreach(json_object_get(box, "clips"), i, clip) {
-        note_text(all, clip, "verdicts", 1);
+        note_text(all, clip, "verdicts", 1), note_text(all, clip, "trust", 1), note_text(all, clip, "controls", 1);
+        note_text(all, clip, "cached", (size_t)value_of(clip, "frames"));
         note_text(all, clip, "truth", (size_t)value_of(clip, "frames"));
         note_text(all, clip, "keyed", (size_t)value_of(clip, "frames"));
     }
@@ -425,6 +427,7 @@ static pelt_result note_name(void *user, const char *name, pelt_error *error) {
     assert_int_equal(resource.size, again.size);
     assert_memory_equal(resource.bytes, again.bytes, again.size);
     bool slow = ends_with(name, "figures.json") || ends_with(name, "verdicts.json") || ends_with(name, "picture.bin") ||
+                ends_with(name, "trust.bin") || strstr(name, "/cached/") ||
                 (strstr(name, "/skin") && strstr(name, "/clip"));
     if (pelt_view_is_slow(name) != slow) fail_msg("%s", name);
     free(resource.bytes), free(again.bytes);

@@ -1,4 +1,4 @@
-/* api.c: the page's requests to the server: take a bundle, fit a skin, light a box. */
+/* api.c: the page's requests to the server: take a bundle, fit a skin, light a box, pull a face. */
 
 #include "view/serving.h"
 #include "io/io.h"
@@ -308,7 +308,7 @@ void api_sample(request *r) {
 
 static bool is_stale(void *user) {
     const request *r = user;
-    return atomic_load(&r->server->lights) != r->light || atomic_load(&r->server->stopping);
+    return atomic_load(&r->server->lights) != r->light || atomic_load(&r->server->stopping) || client_gone(r);
 }
 
 static bool read_lamp(const json_t *body, pelt_view_lamp *lamp) {
@@ -321,7 +321,8 @@ static bool read_lamp(const json_t *body, pelt_view_lamp *lamp) {
         lamp->at[i] = (float)x;
     }
     lamp->full = json_is_true(full);
-    return (!json_object_get(body, "samples") || read_index(body, "samples", &lamp->samples)) &&
+    return (!json_object_get(body, "paths") || read_index(body, "paths", &lamp->paths)) &&
+           (!json_object_get(body, "samples") || read_index(body, "samples", &lamp->samples)) &&
            (!json_object_get(body, "seed") || read_index(body, "seed", &lamp->seed));
 }
 
@@ -333,13 +334,50 @@ void api_light(request *r) {
     bool good = read_lamp(body, &lamp);
     json_decref(body);
     if (!good) {
-        answer_error(r, MHD_HTTP_BAD_REQUEST,
-                     "expected {\"box\": 0, \"at\": [x, y, z], \"full\": false, \"samples\": 64, \"seed\": 1}");
+        answer_error(
+            r, MHD_HTTP_BAD_REQUEST,
+            "expected {\"box\": 0, \"at\": [x, y, z], \"full\": false, \"samples\": 64, \"paths\": 0, \"seed\": 1}");
     } else if (pelt_view_light(r->server->view, &lamp, &r->answer, &error)) {
         answer_failure(r, &error);
     } else {
         r->status = MHD_HTTP_OK;
     }
+}
+
+/* -- Faces ------------------------------------------------------------------------------------------------------- */
+
+/* The controls of a request, to be freed; NULL: they are not numbers, or memory is short. */
+static float *read_controls(const json_t *list, uint32_t *count) {
+    size_t size = json_array_size(list);
+    float *values = json_is_array(list) ? malloc((size + 1) * sizeof *values) : NULL;
+    for (size_t i = 0; i < size && values; i++) {
+        const json_t *value = json_array_get(list, i);
+        values[i] = (float)json_number_value(value);
+        if (!json_is_number(value) || !(fabs(json_number_value(value)) < 1e30)) free(values), values = NULL;
+    }
+    *count = (uint32_t)size;
+    return values;
+}
+
+void api_face(request *r) {
+    json_t *body = read_body(r);
+    pelt_view_pull pull = {0};
+    pelt_error error;
+    if (!body) return;
+    const json_t *cut = json_object_get(body, "cut"), *all = json_object_get(body, "all");
+    float *controls = read_controls(json_object_get(body, "controls"), &pull.control_count);
+    bool good = controls && read_index(body, "box", &pull.box) && (!cut || json_is_boolean(cut)) &&
+                (!all || json_is_boolean(all));
+    pull.controls = controls, pull.cut = json_is_true(cut), pull.all = json_is_true(all);
+    json_decref(body);
+    if (!good)
+        answer_error(r, MHD_HTTP_BAD_REQUEST,
+                     "expected {\"box\": 0, \"controls\": [0, 0.5, ...], \"cut\": false, \"all\": false}");
+    else if (pelt_view_pull_face(r->server->view, &pull, &r->answer, &error))
+        answer_failure(r, &error);
+    else
+        r->status = MHD_HTTP_OK;
+    free(controls);
 }
 
 /* -- Fits -------------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* face.c: key points of a face: their reconstruction of its clips, next to the truth. */
+/* face.c: key points of a face: its clips and controls, and their reconstruction next to the truth. */
 
 #include "view/show.h"
 #include <math.h>
@@ -7,43 +7,137 @@
 
 static const char BINARY[] = "application/octet-stream";
 
+/* -- Clips ------------------------------------------------------------------------------------------------------- */
+
 static const pelt_clip *bundle_clip(const view_box *box, const view_face_clip *clip) {
-    return clip->file ? NULL : box->character->bundle->clips[clip->clip];
+    return clip->input ? NULL : box->character->bundle->clips[clip->clip];
 }
 
-static uint32_t frame_count(const view_box *box, const view_face_clip *clip) {
+uint32_t view_face_frames(const view_box *box, const view_face_clip *clip) {
     const pelt_clip *own = bundle_clip(box, clip);
-    return own ? own->frame_count : clip->frames.frame_count;
+    return own ? own->frame_count : clip->input->frames.frame_count;
 }
 
-/* The true points of a frame, [point_count][3]. */
-static pelt_result read_truth(view_box *box, const view_face_clip *clip, uint32_t frame, float *values,
-                              pelt_error *error) {
+bool view_face_follows(const view_box *box, const view_face_clip *clip, uint32_t frame) {
+    const uint32_t *shots = bundle_clip(box, clip) ? NULL : clip->input->frames.shots;
+    return frame > 0 && (!shots || shots[frame] == shots[frame - 1]);
+}
+
+pelt_result view_face_read(view_box *box, const view_face_clip *clip, uint32_t frame, float *values,
+                           pelt_error *error) {
     const pelt_clip *own = bundle_clip(box, clip);
     size_t row = 3 * (size_t)box->keys.point_count;
     if (own) return memcpy(values, own->positions + frame * row, row * sizeof *values), PELT_OK;
     pthread_mutex_lock(&box->reading);
-    pelt_result result = clip->frames.read(clip->frames.user, frame, 1, values, error);
+    pelt_result result = clip->input->frames.read(clip->input->frames.user, frame, 1, values, error);
     pthread_mutex_unlock(&box->reading);
     return result;
+}
+
+view_face_clip *view_face_clip_at(pelt_view *view, view_place place, view_box **box) {
+    *box = view_box_at(view, place.numbers[0]);
+    if (!*box || (*box)->lamp || place.numbers[1] >= (*box)->clip_count) return NULL;
+    return &(*box)->clips[place.numbers[1]];
+}
+
+/* -- Controls ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t clip_control_count(const view_box *box, const view_face_clip *clip) {
+    const pelt_clip *own = bundle_clip(box, clip);
+    if (own) return own->controls ? box->character->bundle->controls.count : 0;
+    return clip->input->frames.controls ? clip->input->frames.control_count : 0;
+}
+
+/* The engine's, those that were trained with, or the first that a clip has. */
+uint32_t view_face_control_count(const view_box *box) {
+    if (box->rig) return view_rig_control_count(box->rig);
+    if (box->keys.control_count) return box->keys.control_count;
+    for (uint32_t i = 0; i < box->clip_count; i++)
+        if (clip_control_count(box, &box->clips[i])) return clip_control_count(box, &box->clips[i]);
+    return 0;
+}
+
+const float *view_face_controls(const view_box *box, const view_face_clip *clip, uint32_t frame) {
+    const pelt_clip *own = bundle_clip(box, clip);
+    uint32_t count = clip_control_count(box, clip);
+    if (!count || count != view_face_control_count(box)) return NULL;
+    return (own ? own->controls : clip->input->frames.controls) + (size_t)frame * count;
+}
+
+static const char *name_of_control(const view_box *box, uint32_t control, char *own, size_t size) {
+    const char *name = box->rig ? view_rig_control_name(box->rig, control) : NULL;
+    for (uint32_t i = 0; i < box->clip_count && !name; i++) {
+        const view_face_clip *clip = &box->clips[i];
+        if (!view_face_controls(box, clip, 0)) continue;
+        const char *const *names = clip->input ? clip->input->control_names : NULL;
+        name = names ? names[control] : clip->input ? NULL : box->character->bundle->controls.names[control];
+    }
+    if (!name) snprintf(own, size, "control %u", control + 1);
+    return name ? name : own;
+}
+
+/* Its range in training, else in the clips, else from 0 to 1. */
+static pelt_control_range range_of_control(const view_box *box, uint32_t control) {
+    pelt_control_range range = {INFINITY, -INFINITY};
+    if (box->keys.control_count == view_face_control_count(box)) return box->keys.control_ranges[control];
+    for (uint32_t i = 0; i < box->clip_count; i++) {
+        const float *values = view_face_controls(box, &box->clips[i], 0);
+        uint32_t count = view_face_control_count(box), frames = view_face_frames(box, &box->clips[i]);
+        for (size_t f = 0; values && f < frames; f++) {
+            float value = values[f * count + control];
+            range.low = fminf(range.low, value), range.high = fmaxf(range.high, value);
+        }
+    }
+    return range.low <= range.high ? range : (pelt_control_range){0, 1};
+}
+
+static json_t *controls_json(const view_box *box) {
+    json_t *list = json_array();
+    for (uint32_t k = 0; k < view_face_control_count(box); k++) {
+        char own[30];
+        pelt_control_range range = range_of_control(box, k);
+        double rest = fmin(fmax(0, range.low), range.high);
+        list = pelt_json_append(list,
+                                pelt_json_pack("{name:s, rest:f, least:f, most:f}",
+                                               name_of_control(box, k, own, sizeof own), rest, range.low, range.high));
+    }
+    return list;
+}
+
+pelt_result view_make_face_controls(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
+    view_box *box;
+    const view_face_clip *clip = view_face_clip_at(view, place, &box);
+    const float *controls = clip ? view_face_controls(box, clip, 0) : NULL;
+    if (!controls) return view_absent(error);
+    size_t size = (size_t)view_face_frames(box, clip) * view_face_control_count(box) * sizeof *controls;
+    void *bytes = view_bytes(out, size, BINARY, error);
+    return bytes ? memcpy(bytes, controls, size), PELT_OK : PELT_ERROR_MEMORY;
 }
 
 /* -- Show -------------------------------------------------------------------------------------------------------- */
 
 static json_t *clip_json(const view_box *box, uint32_t b, uint32_t i) {
-    return pelt_json_pack("{name:s, frames:u, truth:o, keyed:o, verdicts:o}", box->clips[i].name,
-                          frame_count(box, &box->clips[i]), pelt_json_format("data/b%u/clip%u/truth/%%d.bin", b, i),
-                          pelt_json_format("data/b%u/clip%u/keyed/%%d.bin", b, i),
-                          pelt_json_format("data/b%u/clip%u/verdicts.json", b, i));
+    return pelt_json_pack(
+        "{name:s, frames:u, truth:o, keyed:o, cached:o, controls:o, verdicts:o, trust:o}", box->clips[i].name,
+        view_face_frames(box, &box->clips[i]), pelt_json_format("data/b%u/clip%u/truth/%%d.bin", b, i),
+        pelt_json_format("data/b%u/clip%u/keyed/%%d.bin", b, i),
+        pelt_json_format("data/b%u/clip%u/cached/%%d.bin", b, i),
+        view_face_controls(box, &box->clips[i], 0) ? pelt_json_format("data/b%u/clip%u/controls.bin", b, i)
+                                                   : json_null(),
+        pelt_json_format("data/b%u/clip%u/verdicts.json", b, i), pelt_json_format("data/b%u/clip%u/trust.bin", b, i));
 }
 
-json_t *view_face_json(view_box *box, uint32_t b) {
+json_t *view_face_json(const pelt_view *view, view_box *box, uint32_t b) {
     const pelt_keys *keys = &box->keys;
     json_t *clips = json_array();
     for (uint32_t i = 0; i < box->clip_count; i++) clips = pelt_json_append(clips, clip_json(box, b, i));
-    return pelt_json_pack("{kind:s, name:s, mesh:o, points:u, basis:u, diagonal:f, keys:o, clips:o}", "face", box->name,
-                          pelt_json_format("data/b%u/mesh.bin", b), keys->point_count, keys->basis_count,
-                          keys->diagonal, pelt_json_integers(keys->key_points, keys->key_count), clips);
+    const char *engine = box->rig && view->options.serving ? view_rig_name(box->rig) : NULL;
+    return pelt_json_pack(
+        "{kind:s, name:s, mesh:o, points:u, basis:u, diagonal:f, keys:o, regions:{count:u, file:o}, controls:o, "
+        "engine:s, clips:o}",
+        "face", box->name, pelt_json_format("data/b%u/mesh.bin", b), keys->point_count, keys->basis_count,
+        keys->diagonal, pelt_json_integers(keys->key_points, keys->key_count), keys->region_count,
+        pelt_json_format("data/b%u/regions.bin", b), controls_json(box), engine, clips);
 }
 
 /* The mesh of the character, or the mean of the points. */
@@ -64,147 +158,69 @@ pelt_result view_make_box_mesh(pelt_view *view, view_place place, pelt_resource 
     return result;
 }
 
-/* -- Frames ------------------------------------------------------------------------------------------------------ */
-
-static view_face_clip *clip_at(pelt_view *view, view_place place, view_box **box) {
-    *box = view_box_at(view, place.numbers[0]);
-    if (!*box || (*box)->lamp || place.numbers[1] >= (*box)->clip_count) return NULL;
-    return &(*box)->clips[place.numbers[1]];
+pelt_result view_make_regions(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
+    const view_box *box = view_box_at(view, place.numbers[0]);
+    if (!box || box->lamp) return view_absent(error);
+    size_t count = (size_t)box->keys.point_count * PELT_POINT_REGIONS;
+    uint32_t *regions = view_bytes(out, 2 * count * sizeof *regions, BINARY, error);
+    if (!regions) return PELT_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++) regions[i] = box->keys.point_regions[i];
+    memcpy(regions + count, box->keys.point_region_weights, count * sizeof(float));
+    return PELT_OK;
 }
+
+/* -- Frames ------------------------------------------------------------------------------------------------------ */
 
 pelt_result view_make_face_truth(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     view_box *box;
-    const view_face_clip *clip = clip_at(view, place, &box);
-    if (!clip || place.numbers[2] >= frame_count(box, clip)) return view_absent(error);
+    const view_face_clip *clip = view_face_clip_at(view, place, &box);
+    if (!clip || place.numbers[2] >= view_face_frames(box, clip)) return view_absent(error);
     float *values = view_bytes(out, 3 * (size_t)box->keys.point_count * sizeof *values, BINARY, error);
-    return values ? read_truth(box, clip, place.numbers[2], values, error) : PELT_ERROR_MEMORY;
+    return values ? view_face_read(box, clip, place.numbers[2], values, error) : PELT_ERROR_MEMORY;
 }
 
-/* All points from those at the keys. */
-typedef struct keyed {
-    const pelt_keys *keys;
-    float *truth, *at_keys, *points;
-    void *scratch;
-} keyed;
-
-static bool keyed_open(keyed *k, const pelt_keys *keys) {
-    size_t row = 3 * (size_t)keys->point_count;
-    *k = (keyed){keys, malloc(row * sizeof(float)), malloc(3 * (size_t)keys->key_count * sizeof(float)),
-                 malloc(row * sizeof(float)), aligned_alloc(64, pelt_keys_scratch_size(keys, 1))};
-    return k->truth && k->at_keys && k->points && k->scratch;
+bool view_keyed_open(view_keyed *k, const pelt_keys *keys) {
+    *k = (view_keyed){keys, malloc(3 * (size_t)keys->key_count * sizeof(float)),
+                      malloc(3 * (size_t)keys->point_count * sizeof(float)),
+                      aligned_alloc(64, pelt_keys_scratch_size(keys, 1))};
+    return k->at_keys && k->points && k->scratch;
 }
 
-static void keyed_close(keyed *k) { free(k->truth), free(k->at_keys), free(k->points), free(k->scratch); }
+void view_keyed_close(view_keyed *k) { free(k->at_keys), free(k->points), free(k->scratch); }
 
-static void keyed_fill(keyed *k, pelt_misfit *misfit) {
-    for (uint32_t i = 0; i < k->keys->key_count; i++)
-        memcpy(k->at_keys + 3 * (size_t)i, k->truth + 3 * (size_t)k->keys->key_points[i], 3 * sizeof(float));
+void view_keyed_fill(view_keyed *k, pelt_misfit *misfit) {
     pelt_keys_solve(k->keys, k->at_keys, 1, k->scratch, misfit);
     pelt_keys_fill(k->keys, k->scratch, 1, pelt_keys_all_blocks(k->keys), k->points);
 }
 
+void view_keyed_trust(const view_keyed *k, float *e) {
+    const pelt_keys *keys = k->keys;
+    for (size_t i = 0; i < keys->key_count; i++) {
+        size_t point = keys->key_points[i];
+        float square = 0;
+        for (size_t c = 0; c < 3; c++) square += powf(k->points[3 * point + c] - k->at_keys[3 * i + c], 2);
+        e[i] = 0;
+        for (size_t r = point * PELT_POINT_REGIONS; r < (point + 1) * PELT_POINT_REGIONS; r++)
+            if (keys->point_region_weights[r] > 0)
+                e[i] = fmaxf(e[i], sqrtf(square) / keys->bounds[keys->point_regions[r]].largest);
+    }
+}
+
 pelt_result view_make_face_keyed(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     view_box *box;
-    keyed k;
-    const view_face_clip *clip = clip_at(view, place, &box);
-    if (!clip || place.numbers[2] >= frame_count(box, clip)) return view_absent(error);
-    pelt_result result =
-        keyed_open(&k, &box->keys) ? read_truth(box, clip, place.numbers[2], k.truth, error) : pelt_no_memory(error);
-    float *values = result ? NULL : view_bytes(out, 3 * (size_t)box->keys.point_count * sizeof *values, BINARY, error);
-    if (values) {
-        keyed_fill(&k, NULL);
+    view_keyed k;
+    const view_face_clip *clip = view_face_clip_at(view, place, &box);
+    if (!clip || place.numbers[2] >= view_face_frames(box, clip)) return view_absent(error);
+    float *values = view_bytes(out, 3 * (size_t)box->keys.point_count * sizeof *values, BINARY, error);
+    if (!values) return PELT_ERROR_MEMORY;
+    pelt_result result = view_keyed_open(&k, &box->keys) ? view_face_read(box, clip, place.numbers[2], values, error)
+                                                         : pelt_no_memory(error);
+    if (!result) {
+        for (size_t i = 0; i < box->keys.key_count; i++)
+            memcpy(k.at_keys + 3 * i, values + 3 * (size_t)box->keys.key_points[i], 3 * sizeof(float));
+        view_keyed_fill(&k, NULL);
         memcpy(values, k.points, out->size);
     }
-    keyed_close(&k);
-    return result ? result : values ? PELT_OK : PELT_ERROR_MEMORY;
-}
-
-/* -- Verdicts ---------------------------------------------------------------------------------------------------- */
-
-/* The soft cache computes points by looking them up in the clip; the frame's number serves as its controls. */
-typedef struct looking_up {
-    view_box *box;
-    const view_face_clip *clip;
-    float *frame; /* values of the last frame read */
-    uint32_t which;
-    pelt_error error;
-} looking_up;
-
-static int look_up(void *user, const float *controls, const uint32_t *points, uint32_t count, float *values) {
-    looking_up *l = user;
-    uint32_t frame = (uint32_t)controls[0];
-    if (frame != l->which && read_truth(l->box, l->clip, frame, l->frame, &l->error)) return 1;
-    l->which = frame;
-    for (uint32_t i = 0; i < count; i++)
-        memcpy(values + 3 * (size_t)i, l->frame + 3 * (size_t)points[i], 3 * sizeof(float));
-    return 0;
-}
-
-static double largest_error(const float *a, const float *b, size_t points) {
-    double most = 0;
-    for (size_t p = 0; p < points; p++) {
-        double square = 0;
-        for (size_t i = 3 * p; i < 3 * p + 3; i++) square += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
-        most = fmax(most, square);
-    }
-    return sqrt(most);
-}
-
-typedef struct verdicts {
-    json_t *verdict, *misfit, *error;
-} verdicts;
-
-static pelt_result judge_frame(pelt_soft_cache *cache, looking_up *l, keyed *k, uint32_t frame, float *values,
-                               verdicts *v, pelt_error *error) {
-    static const char *const names[PELT_CACHE_VERDICTS] = {"hit", "part", "blend", "miss", "doubt"};
-    pelt_soft_cache_frame_info info;
-    float number = (float)frame;
-    pelt_result result = pelt_soft_cache_next(cache, &number, values, &info);
-    if (result && l->error.code) return *error = l->error, l->error.code;
-    if (result) return pelt_fail(error, result, "%s: frame %u: %s", l->clip->name, frame, pelt_result_text(result));
-    result = read_truth(l->box, l->clip, frame, k->truth, error);
-    if (result) return result;
-    keyed_fill(k, NULL);
-    v->verdict = pelt_json_append(v->verdict, json_string(names[info.verdict]));
-    v->misfit = pelt_json_append(v->misfit, pelt_json_number(info.misfit.e));
-    v->error = pelt_json_append(v->error, pelt_json_number(largest_error(k->points, k->truth, k->keys->point_count)));
-    return PELT_OK;
-}
-
-static pelt_result judge(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
-    view_box *box;
-    const view_face_clip *clip = clip_at(view, place, &box);
-    const pelt_keys *keys = &box->keys;
-    size_t row = 3 * (size_t)keys->point_count;
-    pelt_error own;
-    if (!error) error = &own;
-    verdicts v = {json_array(), json_array(), json_array()};
-    keyed k;
-    bool ready = keyed_open(&k, keys);
-    looking_up l = {.box = box, .clip = clip, .frame = malloc(row * sizeof(float)), .which = UINT32_MAX};
-    void *memory = aligned_alloc(64, pelt_soft_cache_size(keys, 1));
-    float *values = malloc(row * sizeof *values);
-    pelt_soft_cache cache;
-    pelt_result result = ready && l.frame && memory && values ? PELT_OK : pelt_no_memory(error);
-    if (!result)
-        result = pelt_soft_cache_init(&cache, keys, &(pelt_soft_cache_options){.step = 0.0008f},
-                                      (pelt_engine_call){look_up, &l, 1}, memory);
-    uint32_t count = frame_count(box, clip);
-    for (uint32_t f = 0; f < count && !result; f++) {
-        result = judge_frame(&cache, &l, &k, f, values, &v, error);
-        if (atomic_load(&view->stop)) result = pelt_fail(error, PELT_ERROR_CANCELLED, "pelt view is ending");
-    }
-    keyed_close(&k);
-    free(l.frame), free(memory), free(values);
-    json_t *object = pelt_json_pack("{verdict:o, misfit:o, error:o}", v.verdict, v.misfit, v.error);
-    if (!result) return view_json(out, object, error);
-    json_decref(object);
+    view_keyed_close(&k);
     return result;
-}
-
-pelt_result view_make_face_verdicts(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
-    view_box *box;
-    view_face_clip *clip = clip_at(view, place, &box);
-    if (!clip) return view_absent(error);
-    return view_stored(view, &clip->verdicts, out, judge, place, error);
 }

@@ -85,25 +85,27 @@ json_t *view_lamp_json(view_box *box, uint32_t index) {
 typedef struct head {
     uint32_t width, height, verdict;
     float misfit, milliseconds;
+    float share; /* of a full gather, done so far */
 } head;
 
 static pelt_result draw(struct view_lamp *lamp, const pelt_relight_place *place, pelt_resource *out,
                         pelt_error *error) {
     const pelt_light_view *v = &lamp->file.view;
-    double misfit;
+    pelt_relight_drawn drawn;
     head first = {.width = v->width, .height = v->height};
     uint8_t *bytes =
         view_bytes(out, sizeof first + 3 * (size_t)v->width * v->height, "application/octet-stream", error);
     if (!bytes) return PELT_ERROR_MEMORY;
     pthread_mutex_lock(&lamp->mutex);
     double start = pelt_wall_seconds();
-    pelt_result result = pelt_relight_live_draw(lamp->live, place, bytes + sizeof first, &misfit, error);
+    pelt_result result = pelt_relight_live_draw(lamp->live, place, bytes + sizeof first, &drawn, error);
     double seconds = pelt_wall_seconds() - start;
     pthread_mutex_unlock(&lamp->mutex);
     if (result) return free(out->bytes), out->bytes = NULL, result;
-    float trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f}, (float)misfit);
+    float trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f}, (float)drawn.misfit);
     first.verdict = trust >= 1 ? 0 : trust > 0 ? 1 : 2;
-    first.misfit = (float)misfit, first.milliseconds = (float)(1e3 * seconds);
+    first.misfit = (float)drawn.misfit, first.milliseconds = (float)(1e3 * seconds);
+    first.share = (float)drawn.share;
     memcpy(bytes, &first, sizeof first);
     return PELT_OK;
 }
@@ -111,7 +113,7 @@ static pelt_result draw(struct view_lamp *lamp, const pelt_relight_place *place,
 /* With the light in the middle; without its timing, so that it is reproducible. */
 pelt_result view_make_picture(pelt_view *view, view_place at, pelt_resource *out, pelt_error *error) {
     view_box *box = view_box_at(view, at.numbers[0]);
-    pelt_relight_place place = {.threads = view->options.threads};
+    pelt_relight_place place = {.threads = view->options.threads, .smooth = true};
     if (!box || !box->lamp) return view_absent(error);
     middle(box->lamp, place.at);
     pelt_result result = draw(box->lamp, &place, out, error);
@@ -129,6 +131,8 @@ pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_re
                                 .seed = lamp->seed,
                                 .threads = lamp->full ? view->options.threads : 1,
                                 .full = lamp->full,
+                                .paths = lamp->paths,
+                                .smooth = true,
                                 .stop = lamp->stop,
                                 .user = lamp->user};
     memcpy(place.at, lamp->at, sizeof place.at);

@@ -129,15 +129,19 @@ static pelt_result add_loose_skin(pelt_view *view, const char *path, pelt_error 
 
 /* -- Boxes of key points ----------------------------------------------------------------------------------------- */
 
+static void free_face_clip(view_face_clip *clip) {
+    if (clip->input) pelt_input_close(clip->input);
+    free(clip->input), free(clip->path), free(clip->name), free(clip->verdicts), free(clip->trust);
+}
+
 static void free_box(view_box *box) {
     if (!box) return;
-    for (uint32_t i = 0; i < box->clip_count; i++) {
-        pelt_frame_file_close(box->clips[i].file);
-        free(box->clips[i].name), free(box->clips[i].verdicts);
-    }
+    for (uint32_t i = 0; i < box->clip_count; i++) free_face_clip(&box->clips[i]);
+    view_player_free(box->player);
+    view_rig_free(box->rig);
     view_lamp_close(box->lamp);
     pelt_bytes_free(box->bytes);
-    pthread_mutex_destroy(&box->reading);
+    pthread_mutex_destroy(&box->reading), pthread_mutex_destroy(&box->playing);
     free(box->name);
     free(box);
 }
@@ -164,7 +168,7 @@ static pelt_result add_box(pelt_view *view, const char *path, pelt_error *error)
                          MOST_BOXES);
     view_box *box = calloc(1, sizeof *box);
     if (!box) return pelt_no_memory(error);
-    pthread_mutex_init(&box->reading, NULL);
+    pthread_mutex_init(&box->reading, NULL), pthread_mutex_init(&box->playing, NULL);
     box->name = stem(path);
     pelt_result result = box->name ? read_box(box, path, error) : pelt_no_memory(error);
     if (result) return free_box(box), result;
@@ -190,7 +194,7 @@ pelt_view *pelt_view_new(const pelt_view_options *options, pelt_error *error) {
     if (!view) return pelt_no_memory(error), NULL;
     view->options = *options;
     pthread_rwlock_init(&view->lock, NULL);
-    pthread_mutex_init(&view->texts, NULL);
+    pthread_mutex_init(&view->texts, NULL), pthread_mutex_init(&view->engines, NULL);
     return view;
 }
 
@@ -202,7 +206,7 @@ void pelt_view_free(pelt_view *view) {
     for (uint32_t i = 0; i < view->character_count; i++) free_character(view->characters[i]);
     for (uint32_t i = 0; i < view->loose_count; i++) free_skin(view->loose_skins[i]);
     for (uint32_t i = 0; i < view->loose_clip_count; i++) free(view->loose_clips[i]), free(view->loose_clip_names[i]);
-    pthread_mutex_destroy(&view->texts);
+    pthread_mutex_destroy(&view->texts), pthread_mutex_destroy(&view->engines);
     pthread_rwlock_destroy(&view->lock);
     free(view);
 }
@@ -262,7 +266,7 @@ static pelt_result place_skin(pelt_view *view, view_skin *skin, pelt_error *erro
 
 static pelt_result add_face_clip(view_box *box, view_face_clip clip, pelt_error *error) {
     if (clip.name && box->clip_count < MOST_FACE_CLIPS) return box->clips[box->clip_count++] = clip, PELT_OK;
-    pelt_frame_file_close(clip.file), free(clip.name);
+    free_face_clip(&clip);
     if (box->clip_count < MOST_FACE_CLIPS) return pelt_no_memory(error);
     return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d clips cannot be shown", box->name, MOST_FACE_CLIPS);
 }
@@ -281,23 +285,48 @@ static pelt_result give_mesh(pelt_view *view, view_box *box, pelt_error *error) 
     return result;
 }
 
+/* With its controls, if there are some beside it. */
+static pelt_result open_clip(const char *path, const char *name, view_face_clip *clip, pelt_error *error) {
+    *clip = (view_face_clip){.name = strdup(name), .path = strdup(path), .input = calloc(1, sizeof *clip->input)};
+    if (!clip->name || !clip->path || !clip->input) return pelt_no_memory(error);
+    return pelt_input_open(clip->input, (const char *const *)&clip->path, 1, NULL, NULL, error);
+}
+
 static pelt_result give_clip(pelt_view *view, uint32_t loose, pelt_error *error) {
     const char *path = view->loose_clips[loose];
     for (uint32_t i = 0; i < view->box_count; i++) {
         view_box *box = view->boxes[i];
         view_face_clip clip = {0};
         if (box->lamp) continue;
-        if (!(clip.file = pelt_frame_file_open(path, &clip.frames, error))) return error->code;
-        if (clip.frames.point_count == box->keys.point_count && clip.frames.component_count == 3) {
-            clip.name = strdup(view->loose_clip_names[loose]);
+        pelt_result result = open_clip(path, view->loose_clip_names[loose], &clip, error);
+        if (result) return free_face_clip(&clip), result;
+        if (clip.input->frames.point_count == box->keys.point_count && clip.input->frames.component_count == 3)
             return add_face_clip(box, clip, error);
-        }
-        pelt_frame_file_close(clip.file);
+        free_face_clip(&clip);
     }
     return pelt_fail(error, PELT_ERROR_DATA,
                      "%s: no key points shown have that many points; point caches are shown with the key "
                      "points trained on similar ones: pelt view FACE.keys CLIP.npy",
                      path);
+}
+
+/* An engine that was named must be of use. */
+static pelt_result give_engine(pelt_view *view, pelt_error *error) {
+    const pelt_engine *engine = view->options.engine;
+    uint32_t faces = 0, joined = 0;
+    for (uint32_t i = 0; i < view->box_count; i++) {
+        view_box *box = view->boxes[i];
+        if (box->lamp) continue;
+        pelt_result result = box->rig ? PELT_OK : view_rig_join(view, box, error);
+        if (result) return result;
+        faces++, joined += box->rig != NULL;
+    }
+    if (!engine || !faces || joined) return PELT_OK;
+    return pelt_fail(
+        error, PELT_ERROR_DATA,
+        "engine %s: it has %u points of %u values and %u controls, but no key points shown are for as many",
+        view->options.engine_name, pelt_engine_points(engine), pelt_engine_components(engine),
+        pelt_engine_controls(engine));
 }
 
 static pelt_result arrange(pelt_view *view, pelt_error *error) {
@@ -314,7 +343,7 @@ static pelt_result arrange(pelt_view *view, pelt_error *error) {
         free(view->loose_clips[i]), free(view->loose_clip_names[i]);
     }
     view->loose_clip_count = 0;
-    return result;
+    return result ? result : give_engine(view, error);
 }
 
 pelt_result pelt_view_arrange(pelt_view *view, pelt_error *error) {

@@ -54,7 +54,7 @@ static pelt_result need_inside(pelt_view *view, view_place place, pelt_error *er
 static pelt_result need_face_truth(pelt_view *view, view_place place, pelt_error *error) {
     const view_box *box = view_box_at(view, place.numbers[0]);
     if (!box || place.numbers[1] >= box->clip_count) return view_absent(error);
-    if (box->clips[place.numbers[1]].file) return PELT_OK;
+    if (box->clips[place.numbers[1]].input) return PELT_OK;
     for (uint32_t i = 0; i < view->character_count; i++)
         if (view->characters[i] == box->character)
             return load_truth(view, i, box->clips[place.numbers[1]].clip, place.look, error);
@@ -90,8 +90,12 @@ static const struct kind {
     {"data/b#/mesh.bin", view_make_box_mesh, NULL, false},
     {"data/b#/picture.bin", view_make_picture, NULL, true},
     {"data/b#/clip#/truth/#.bin", view_make_face_truth, need_face_truth, false},
+    {"data/b#/regions.bin", view_make_regions, NULL, false},
     {"data/b#/clip#/keyed/#.bin", view_make_face_keyed, need_face_truth, false},
+    {"data/b#/clip#/cached/#.bin", view_make_face_cached, need_face_truth, true},
+    {"data/b#/clip#/controls.bin", view_make_face_controls, need_face_truth, false},
     {"data/b#/clip#/verdicts.json", view_make_face_verdicts, need_face_truth, true},
+    {"data/b#/clip#/trust.bin", view_make_face_trust, need_face_truth, true},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -215,22 +219,21 @@ static void name_character(naming *n, uint32_t c, const view_character *characte
     for (uint32_t s = 0; s < character->skin_count; s++) name_skin(n, c, s, character);
 }
 
-static uint32_t face_frames(const view_box *box, uint32_t clip) {
-    const view_face_clip *k = &box->clips[clip];
-    return k->file ? k->frames.frame_count : box->character->bundle->clips[k->clip]->frame_count;
-}
-
 static void name_box(naming *n, uint32_t b, const view_box *box) {
     if (box->lamp) {
         name_one(n, "data/b%u/picture.bin", b);
         return;
     }
     name_one(n, "data/b%u/mesh.bin", b);
+    name_one(n, "data/b%u/regions.bin", b);
     for (uint32_t i = 0; i < box->clip_count; i++) {
         name_one(n, "data/b%u/clip%u/verdicts.json", b, i);
-        for (uint32_t f = 0; f < face_frames(box, i); f++) {
+        name_one(n, "data/b%u/clip%u/trust.bin", b, i);
+        if (view_face_controls(box, &box->clips[i], 0)) name_one(n, "data/b%u/clip%u/controls.bin", b, i);
+        for (uint32_t f = 0; f < view_face_frames(box, &box->clips[i]); f++) {
             name_one(n, "data/b%u/clip%u/truth/%u.bin", b, i, f);
             name_one(n, "data/b%u/clip%u/keyed/%u.bin", b, i, f);
+            name_one(n, "data/b%u/clip%u/cached/%u.bin", b, i, f);
         }
     }
 }

@@ -126,7 +126,7 @@ static enum MHD_Result send_page(request *r, const pelt_page_file *file) {
 
 /* -- Routes ------------------------------------------------------------------------------------ */
 
-typedef enum line_name { AT_ONCE, BY_RESOURCE, SLOW, LIGHT } line_name;
+typedef enum line_name { AT_ONCE, BY_RESOURCE, SLOW, LIVE } line_name;
 
 typedef struct route {
     const char *method, *path; /* a path that ends with / is followed by a name */
@@ -146,8 +146,9 @@ static void make_resource(request *r) {
 static const route routes[] = {
     {"GET", "/data/", BY_RESOURCE, make_resource, false}, {"POST", "/api/bundle", SLOW, api_bundle, true},
     {"POST", "/api/fit", AT_ONCE, api_fit, false},        {"GET", "/api/job/", AT_ONCE, api_job, false},
-    {"DELETE", "/api/job/", AT_ONCE, api_cancel, false},  {"POST", "/api/light", LIGHT, api_light, false},
+    {"DELETE", "/api/job/", AT_ONCE, api_cancel, false},  {"POST", "/api/light", LIVE, api_light, false},
     {"POST", "/api/sample", SLOW, api_sample, false},     {"POST", "/api/skin", AT_ONCE, api_skin, false},
+    {"POST", "/api/face", LIVE, api_face, false},
 };
 
 static bool path_fits(const char *path, const char *url) {
@@ -234,10 +235,14 @@ static bool may_ask(request *r, const char *url) {
 
 /* -- Requests ---------------------------------------------------------------------------------------------------- */
 
+bool client_gone(const request *r) {
+    const connection *own = own_of(r->connection);
+    return own && atomic_load(&own->gone);
+}
+
 static void finish_task(view_task *task, bool stopping) {
     request *r = (request *)task;
-    connection *own = own_of(r->connection);
-    if (own && own->gone)
+    if (client_gone(r))
         answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "nobody waits for this any more");
     else if (stopping)
         answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "pelt view is ending");
@@ -252,8 +257,8 @@ static view_line *line_of(request *r) {
     switch (r->route->line) {
     case SLOW:
         return s->slow;
-    case LIGHT:
-        return s->light;
+    case LIVE:
+        return s->live;
     default:
         return pelt_view_is_slow(r->name) ? s->slow : s->quick;
     }
@@ -265,7 +270,7 @@ static enum MHD_Result start_work(request *r) {
         r->state = REQUEST_MADE;
         return send_answer(r);
     }
-    if (r->route->line == LIGHT) r->light = atomic_fetch_add(&r->server->lights, 1) + 1;
+    if (r->route->handle == api_light) r->light = atomic_fetch_add(&r->server->lights, 1) + 1;
     r->state = REQUEST_WORKING;
     r->task.run = finish_task;
     change_phase(r, PHASE_WORKING);
@@ -515,9 +520,9 @@ static size_t unescape(void *user, struct MHD_Connection *c, char *text) {
 
 static pelt_result start_threads(pelt_server *s, pelt_error *error) {
     s->quick = view_line_new(1024), s->slow = view_line_new(256);
-    s->light = view_line_new(16), s->fits = view_line_new(MOST_WAITING_JOBS);
+    s->live = view_line_new(16), s->fits = view_line_new(MOST_WAITING_JOBS);
     s->clock_runs = true; /* before the thread reads it */
-    s->clock_started = s->quick && s->slow && s->light && s->fits && !pthread_create(&s->clock, NULL, watch_clock, s);
+    s->clock_started = s->quick && s->slow && s->live && s->fits && !pthread_create(&s->clock, NULL, watch_clock, s);
     if (!s->clock_started) return pelt_fail(error, PELT_ERROR_MEMORY, "the server's threads cannot be started");
     s->daemon = MHD_start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, s->port, NULL, NULL, ask, s, MHD_OPTION_LISTEN_SOCKET,
@@ -551,7 +556,7 @@ void pelt_server_stop(pelt_server *s) {
     pelt_view_stop(s->view);
     api_stop(s);
     int listener = s->daemon ? MHD_quiesce_daemon(s->daemon) : -1;
-    view_line *lines[] = {s->light, s->quick, s->slow, s->fits};
+    view_line *lines[] = {s->live, s->quick, s->slow, s->fits};
     for (int i = 0; i < 4; i++) view_line_stop(lines[i]); /* nothing sleeps any more */
     if (s->daemon) MHD_stop_daemon(s->daemon);
     if (listener >= 0 || s->listener >= 0) close(s->listener);

@@ -101,7 +101,7 @@ struct pelt_server {
     char key[KEY_LETTERS + 1];
     int listener;
     struct MHD_Daemon *daemon;
-    view_line *quick, *slow, *light, *fits;
+    view_line *quick, *slow, *live, *fits;
     atomic_bool stopping;
     atomic_ullong lights; /* light requests so far */
     pthread_mutex_t mutex;
@@ -130,6 +130,8 @@ struct pelt_server {
 void answer_error(request *r, unsigned status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* With the library's message. */
 void answer_failure(request *r, const pelt_error *error);
+/* Whether nobody waits for the answer any more; known up to a quarter of a second late. */
+bool client_gone(const request *r);
 /* Takes the reference. */
 void answer_json(request *r, json_t *object);
 
@@ -143,7 +145,8 @@ void api_drop_upload(request *r);
 
 void api_bundle(request *r); /* in the slow queue */
 void api_sample(request *r); /* likewise */
-void api_light(request *r);  /* in the light queue */
+void api_light(request *r);  /* in the live queue */
+void api_face(request *r);   /* likewise */
 void api_fit(request *r);    /* immediately */
 void api_skin(request *r);
 void api_job(request *r);

@@ -167,7 +167,7 @@ pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out
     for (uint32_t b = 0; b < view->box_count; b++) {
         view_box *box = view->boxes[b];
         light |= box->lamp != NULL;
-        boxes = pelt_json_append(boxes, box->lamp ? view_lamp_json(box, b) : view_face_json(box, b));
+        boxes = pelt_json_append(boxes, box->lamp ? view_lamp_json(box, b) : view_face_json(view, box, b));
     }
     json_t *show = pelt_json_pack("{pelt:s, server:b, can:{fit:b, light:b, sample:b}, characters:o, boxes:o}",
                                   PELT_VERSION, serving, serving && view->options.fit, serving && light,

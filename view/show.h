@@ -3,6 +3,7 @@
 #ifndef PELT_VIEW_SHOW_H
 #define PELT_VIEW_SHOW_H
 
+#include "engine/input.h"
 #include "io/io.h"
 #include "io/surface.h"
 #include "model/facts.h"
@@ -59,11 +60,25 @@ typedef struct view_character {
 /* Frames for key points: from a file, or from a clip of the bundle that provides the mesh. */
 typedef struct view_face_clip {
     char *name;
-    pelt_frame_file *file; /* NULL: */
+    char *path; /* NULL: */
     uint32_t clip;
-    pelt_frames frames;
-    char *verdicts; /* JSON, once known */
+    pelt_input *input; /* of the file */
+    char *verdicts;    /* JSON, once known, */
+    float *trust;      /* and then [frame][region_count + key_count] */
 } view_face_clip;
+
+/* All points from those at the keys. */
+typedef struct view_keyed {
+    const pelt_keys *keys;
+    float *at_keys; /* [key_count][3] */
+    float *points;  /* [point_count][3] */
+    void *scratch;
+} view_keyed;
+
+/* The soft cache along a clip of a face (judge.c). */
+typedef struct view_player view_player;
+/* A live engine behind the key points of a face (rig.c). */
+typedef struct view_rig view_rig;
 
 typedef struct view_box {
     char *name;
@@ -73,13 +88,17 @@ typedef struct view_box {
     uint32_t clip_count;
     view_face_clip clips[MOST_FACE_CLIPS];
     pthread_mutex_t reading; /* frames are read one at a time */
+    pthread_mutex_t playing; /* protects: */
+    view_player *player;     /* of the frame that was asked for last; NULL: none yet */
+    view_rig *rig;           /* NULL: only recorded frames */
     struct view_lamp *lamp;  /* NULL: a face */
 } view_box;
 
 struct pelt_view {
     pelt_view_options options;
-    pthread_rwlock_t lock; /* reading: nothing below changes; writing: files are read into it */
-    pthread_mutex_t texts; /* protects what is filled in once */
+    pthread_rwlock_t lock;   /* reading: nothing below changes; writing: files are read into it */
+    pthread_mutex_t texts;   /* protects what is filled in once */
+    pthread_mutex_t engines; /* one call at a time */
     atomic_bool stop;
     uint32_t character_count, box_count, loose_count;
     view_character *characters[MOST_CHARACTERS];
@@ -157,11 +176,44 @@ pelt_result view_make_support(pelt_view *view, view_place place, pelt_resource *
 pelt_result view_make_displacement(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 
 /* face.c */
-json_t *view_face_json(view_box *box, uint32_t index);
+json_t *view_face_json(const pelt_view *view, view_box *box, uint32_t index);
 pelt_result view_make_box_mesh(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_face_truth(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_face_keyed(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+pelt_result view_make_face_controls(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+/* u32 [point_count][4] regions, f32 [point_count][4] weights. */
+pelt_result view_make_regions(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+uint32_t view_face_frames(const view_box *box, const view_face_clip *clip);
+/* What its frames were computed from, if there is one for each control of the box; NULL: unknown. */
+const float *view_face_controls(const view_box *box, const view_face_clip *clip, uint32_t frame);
+/* Whether a frame follows the one before, and is not the first of a shot. */
+bool view_face_follows(const view_box *box, const view_face_clip *clip, uint32_t frame);
+/* The true points of a frame, [point_count][3]. */
+pelt_result view_face_read(view_box *box, const view_face_clip *clip, uint32_t frame, float *values, pelt_error *error);
+view_face_clip *view_face_clip_at(pelt_view *view, view_place place, view_box **box);
+uint32_t view_face_control_count(const view_box *box);
+
+bool view_keyed_open(view_keyed *keyed, const pelt_keys *keys);
+void view_keyed_close(view_keyed *keyed);
+/* From the values at the keys; misfit may be NULL. */
+void view_keyed_fill(view_keyed *keyed, pelt_misfit *misfit);
+/* e of every key: the length of its misfit, relative to what its regions allow. */
+void view_keyed_trust(const view_keyed *keyed, float *e);
+
+/* judge.c */
+extern const char *const view_verdicts[PELT_CACHE_VERDICTS];
+void view_player_free(view_player *player);
+pelt_result view_make_face_cached(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_face_verdicts(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+pelt_result view_make_face_trust(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+
+/* rig.c */
+/* Gives a face the engine of the options, or the built-in rig if it has its mesh; box->rig stays NULL if neither fits. */
+pelt_result view_rig_join(const pelt_view *view, view_box *box, pelt_error *error);
+void view_rig_free(view_rig *rig);
+const char *view_rig_name(const view_rig *rig);
+const char *view_rig_control_name(const view_rig *rig, uint32_t control);
+uint32_t view_rig_control_count(const view_rig *rig);
 
 /* lamp.c */
 /* A box of light, if the file is one (otherwise *lamp is NULL). */

@@ -31,6 +31,9 @@ typedef struct pelt_view_options {
     bool serving;            /* show.json says that there is a server for further requests */
     pelt_view_fit fit;       /* NULL: fitting is not available */
     pelt_view_sample sample; /* NULL: there are no built-in characters */
+    /* What computes the points of faces, and its name; it must outlive the view. NULL: only the built-in rig. */
+    struct pelt_engine *engine;
+    const char *engine_name;
 } pelt_view_options;
 
 pelt_view *pelt_view_new(const pelt_view_options *options, pelt_error *error);
@@ -84,11 +87,26 @@ typedef struct pelt_view_lamp {
     float at[3];
     bool full;        /* gather all points */
     uint32_t samples; /* paths per key, or per point; 0: the default */
+    uint32_t paths;   /* of all points: so many more than were gathered for this light before; 0: all */
     uint32_t seed;
     bool (*stop)(void *user); /* polled while all points are gathered; NULL: never */
     void *user;
 } pelt_view_lamp;
 pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_resource *resource, pelt_error *error);
+
+/* -- Faces (rig.c) ----------------------------------------------------------------------------------------------- */
+
+/* A request to pull the controls of a face with a live engine. The answer is a resource: u32 verdict, points computed,
+   calls of the engine, 1 if there is a truth; f32 e, misfit, milliseconds of the soft cache, and of the engine for the
+   truth; then f32 e of [regions] and [keys], and positions: of the soft cache, from the keys alone, the truth. */
+typedef struct pelt_view_pull {
+    uint32_t box, control_count;
+    const float *controls; /* [control_count] */
+    bool cut;              /* nothing comes before it: all witnesses are heard, and nothing is blended over time */
+    bool all;              /* compute the truth too */
+} pelt_view_pull;
+pelt_result pelt_view_pull_face(pelt_view *view, const pelt_view_pull *pull, pelt_resource *resource,
+                                pelt_error *error);
 
 /* -- The page (page.c) ------------------------------------------------------------------------------------------- */
 

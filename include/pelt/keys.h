@@ -237,6 +237,9 @@ PELT_API void pelt_soft_cache_cut(pelt_soft_cache *cache);
 PELT_API pelt_result pelt_soft_cache_next(pelt_soft_cache *cache, const float *controls, float *values,
                                           pelt_soft_cache_frame_info *info);
 
+/* After pelt_soft_cache_next: e of each region [region_count], including witnesses and computed points. */
+PELT_API void pelt_soft_cache_regions(const pelt_soft_cache *cache, float *e);
+
 /* The weight of the reconstruction for a misfit e: 1 up to e_min, 0 from e_max, linear between. */
 PELT_API float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e);
 

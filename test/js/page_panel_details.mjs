@@ -317,7 +317,7 @@ export async function faceDetails({ page, check, folder, openSubject }) {
     const app = globalThis.peltApp, { box: one } = app.subject();
     return { box: { keys: one.keys.length, points: one.points, diagonal: one.diagonal }, verdicts: await app.data.json(one.clips[0].verdicts) };
   });
-  const { verdict, misfit, error } = verdicts, count = verdict.length;
+  const { verdict, e: misfit, cached: { max: error, rms }, keyed } = verdicts, count = verdict.length;
   check("a face says what it has", await text(page, ".subject-detail") === `${box.points.toLocaleString("en")} points, ${box.keys} key points, 1 clip` && (await page.locator("#panel-face .quiet").first().textContent()) === `${box.keys} key points replace ${box.points} points.`
     && await page.locator(".paths").isHidden() && await page.locator(".skins-holder").isHidden(), await text(page, ".subject-detail"));
   const go = async (frame) => { await set(page, { frame }); };
@@ -350,9 +350,8 @@ export async function faceDetails({ page, check, folder, openSubject }) {
   await page.mouse.up();
   await to(5);
   check("a drag goes along the strip", same([...dragged, (await store(page)).frame], [3, 7, 0, count - 1, count - 1]), dragged.join());
-  for (const kind of ["hit", "miss"]) {
+  for (const kind of ["blend", "miss"]) {
     const frame = verdict.indexOf(kind);
-    if (frame < 0) continue;
     await go(frame);
     const now = await page.evaluate(() => {
       const app = globalThis.peltApp, { positions, truth, normals } = app.stage, points = app.stage.overlay.getObjectByName("key points"), strip = document.querySelector("canvas.strip"), copy = new OffscreenCanvas(strip.width, strip.height).getContext("2d");
@@ -361,14 +360,16 @@ export async function faceDetails({ page, check, folder, openSubject }) {
       const { keys, diagonal } = app.subject().box, at = points.geometry.getAttribute("position").array;
       keys.forEach((v, k) => { for (let c = 0; c < 3; c++) off = Math.max(off, Math.abs(at[3 * k + c] - positions[3 * v + c] - 0.002 * diagonal * normals[3 * v + c])); });
       copy.drawImage(strip, 0, 0);
-      return { text: document.querySelector(".verdict-now").textContent, badge: document.querySelector(".verdict-now .badge").className, most, off, colour: `#${points.material.color.getHexString()}`, hit: getComputedStyle(document.querySelector(".verdict-now")).getPropertyValue(`--${document.querySelector(".verdict-now .badge").textContent}`).trim(),
+      return { text: document.querySelector(".verdict-now").textContent, badge: document.querySelector(".verdict-now .badge").className, pairs: [...document.querySelectorAll("#panel-face .pairs dd")].map((one) => one.textContent), most, off,
         aria: ["valuenow", "valuemax", "valuetext"].map((name) => strip.getAttribute(`aria-${name}`)), figures: document.querySelector(".frame-figures").textContent, place: document.querySelector(".place").textContent, strip: [...copy.getImageData(0, 0, strip.width, strip.height).data], size: [strip.width, strip.height, devicePixelRatio, strip.clientWidth, strip.clientHeight],
         inks: Object.fromEntries(["hit", "part", "blend", "miss"].map((name) => [name, getComputedStyle(strip).getPropertyValue(`--${name}`).trim()])), truth: [...truth.slice(0, 30)], ink: getComputedStyle(strip).color };
     });
-    const meaning = { hit: "reconstructed from the key points alone", miss: "unlike anything in training: the slow rig is used" }[kind];
-    check("the verdict of a frame is told", now.text === `${kind} ${meaning}; misfit ${misfit[frame].toPrecision(3)} (trusted up to 1), farthest from the truth ${error[frame].toPrecision(3)}` && now.badge === `badge ${kind}`, now.text);
-    check("and is the distance from what is drawn", Math.abs(now.most - error[frame]) < 1e-4 * error[frame] + 1e-6 && now.figures.startsWith("max ") && !now.figures.includes("rms") && now.place === `${frame} / ${count - 1}`, JSON.stringify([now.most, error[frame], now.figures]));
-    check("key points lie just above the face, in the colour of the verdict", now.off < 1e-6 && now.colour === now.hit, JSON.stringify([now.off, now.colour, now.hit]));
+    const meaning = { blend: "In between: the rig computes all points, blended with the key points.", miss: "Unlike anything in training: the rig computes all points." }[kind];
+    check("the verdict of a frame is told", now.text === `${kind} ${meaning}` && now.badge === `badge ${kind}` && now.pairs[0] === `${misfit[frame].toPrecision(3)} (trusted up to 1)` && now.pairs[1] === `${verdicts.evaluated[frame]} of ${box.points}`, `${now.text} ${now.pairs}`);
+    const about = (text, value) => Math.abs(Number(text.replace("−", "-")) - value) <= 6e-3 * value + 1e-9;
+    check("with errors", about(now.pairs[2], error[frame]) && about(now.pairs[3], keyed.max[frame]), now.pairs.join());
+    check("which are the distance from what is drawn", Math.abs(now.most - error[frame]) < 1e-4 * error[frame] + 1e-6 && now.figures.includes("max ") && now.figures.includes("rms ") && about(now.figures.match(/rms (\S+)/)[1], rms[frame]) && now.place === `${frame} / ${count - 1}`, JSON.stringify([now.most, error[frame], now.figures]));
+    check("key points lie just above the face", now.off < 1e-6, String(now.off));
     check("the strip says where it is", same(now.aria, [String(frame), String(count - 1), `frame ${frame}: ${kind}`]), now.aria.join());
     // Every pixel: the colour of the nearest frame, under a head two pixels of the page wide.
     const [width, height, ratio, wide, tall] = now.size, ink = now.ink.match(/\d+/g).slice(0, 3).map(Number), at = Math.round((frame * width) / (count - 1));
@@ -383,9 +384,9 @@ export async function faceDetails({ page, check, folder, openSubject }) {
     check("the truth is the frame of the file", close(now.truth, Array.from({ length: 30 }, (_, i) => file.readFloatLE(first + 4 * i)), 1e-6));
   }
   const dots = () => page.evaluate(() => globalThis.peltApp.stage.overlay.getObjectByName("key points").visible), seen = [await dots()];
-  await page.locator("#panel-face label.toggle").click();
+  await page.locator("#panel-face label.toggle", { hasText: "Draw the key points" }).click();
   seen.push(await dots());
-  await page.locator("#panel-face label.toggle").click();
+  await page.locator("#panel-face label.toggle", { hasText: "Draw the key points" }).click();
   seen.push(await dots());
   await set(page, { panel: "numbers" });
   seen.push(await dots());
@@ -465,7 +466,7 @@ export async function lightDetails({ page, check, openSubject }) {
   await page.waitForTimeout(400);
   await page.waitForFunction(() => !globalThis.peltApp.busy && document.querySelector(".relit-figure .badge").textContent === "hit");
   const panel = await page.locator("#panel-light").textContent(), badge = await text(page, ".relit-figure .badge");
-  check("the verdict is explained", /misfit [\d.e-]+ \(trusted up to 1\)/.test(panel) && panel.includes({ hit: "The key points explain this light.", blend: "In between: key points and a full gather are blended.", miss: "Unlike any training light: all points are gathered." }[badge]) && await page.locator(`.relit-figure .badge.${badge}`).count() === 1, `${badge} ${panel}`);
+  check("the verdict is explained", /misfit [\d.e-]+ \(trusted up to 1\)/.test(panel) && panel.includes({ hit: "The key points explain this light.", blend: "In between: key points and a full gather are blended.", miss: "" }[badge]) && await page.locator(`.relit-figure .badge.${badge}`).count() === 1, `${badge} ${panel}`);
   check("with its time", /^\d+\.\d ms$/.test(await text(page, ".relit-figure .speed")), await text(page, ".relit-figure .speed"));
   check("the full gather waits until it is wanted", await page.locator(".relit-figure").nth(1).isHidden());
   await lightAnswers({ page, check, box, fill });
@@ -476,9 +477,9 @@ async function lightAnswers({ page, check, box, fill }) {
   const asked = [], pixels = Buffer.alloc(3 * box.width * box.height).map((_, i) => (97 * i) % 251);
   let answer = null;
   const reply = (verdict, misfit, milliseconds, bytes) => {
-    const head = Buffer.alloc(20);
+    const head = Buffer.alloc(24);
     [box.width, box.height, verdict].forEach((word, i) => head.writeUInt32LE(word, 4 * i));
-    [misfit, milliseconds].forEach((number, i) => head.writeFloatLE(number, 12 + 4 * i));
+    [misfit, milliseconds, 1].forEach((number, i) => head.writeFloatLE(number, 12 + 4 * i));
     return { body: Buffer.concat([head, bytes]) };
   };
   const said = { status: 422, contentType: "application/json", body: JSON.stringify({ error: { text: "No light today." } }) };
@@ -496,20 +497,21 @@ async function lightAnswers({ page, check, box, fill }) {
     asked.length = 0;
     await fill(middle[0] + by, middle[1], middle[2]);
     await page.waitForTimeout(50);
-    for (let i = 0; i < 40 && asked.at(-1)?.samples !== 256; i++) await page.waitForTimeout(20);
+    for (let i = 0; i < 40 && !asked.some(({ samples }) => samples === 256); i++) await page.waitForTimeout(20);
     await page.waitForTimeout(50);
   };
-  const words = ["The key points explain this light.", "In between: key points and a full gather are blended.", "Unlike any training light: all points are gathered."];
+  const words = ["The key points explain this light.", "In between: the key points are blended with all points, which were gathered.", "Unlike any training light: all points were gathered."];
   for (const [verdict, name] of ["hit", "blend", "miss"].entries()) {
     answer = reply(verdict, 0.25 * verdict + 0.5, 12.34, pixels);
     await move(0.001 * verdict);
     const now = await shown();
-    check("an answer is shown as it is", now.badge === `${name} badge ${name}` && now.words.includes(`misfit ${(0.25 * verdict + 0.5).toPrecision(3)} (trusted up to 1)${words[verdict]}`) && now.speed === "12.3 ms", JSON.stringify([now.badge, now.words, now.speed]));
+    check("an answer is shown as it is", now.badge === `${name} badge ${name}` && now.words.includes(`misfit ${(0.25 * verdict + 0.5).toPrecision(3)} (trusted up to 1)${words[verdict]}`) && now.speed === (verdict ? "0.01 s" : "12.3 ms"), JSON.stringify([now.badge, now.words, now.speed]));
     check("with its pixels", now.pixels.every((x, i) => x === (i % 4 === 3 ? 255 : pixels[3 * Math.floor(i / 4) + (i % 4)])), now.pixels.slice(0, 8).join());
-    const last = asked.at(-1), index = await page.evaluate(() => globalThis.peltApp.subject().index);
-    check("few paths are asked for while it moves, more at rest", asked.length > 1 && asked.slice(0, -1).every(({ samples }) => samples === 64) && last.samples === 256 && asked.every((one) => one.full === false && one.box === index) && close(last.at, [middle[0] + 0.001 * verdict, middle[1], middle[2]], 1e-6), JSON.stringify(asked));
+    const all = asked.filter(({ full }) => full), keyed = asked.filter(({ full }) => !full), last = keyed.at(-1), index = await page.evaluate(() => globalThis.peltApp.subject().index);
+    check("few paths are asked for while it moves, more at rest", keyed.length > 1 && keyed.slice(0, -1).every(({ samples }) => samples === 64) && last.samples === 256 && asked.every((one) => one.box === index) && close(last.at, [middle[0] + 0.001 * verdict, middle[1], middle[2]], 1e-6), JSON.stringify(asked));
+    check("all points are asked for where the key points are not trusted", all.length === (verdict ? 1 : 0) && all.every(({ samples, paths, at }) => samples === 128 && paths === 32768 && close(at, last.at, 1e-9)), JSON.stringify(all));
   }
-  answer = reply(0, 0.5, 1, pixels.map((x) => x % 2));
+  answer = reply(0, 0.5, 1, Buffer.from(pixels.map((x) => x % 2)));
   await move(0.004);
   check("darkness is explained", (await shown()).words.includes("No light reaches anything that the camera sees."));
   answer = said;
@@ -520,11 +522,11 @@ async function lightAnswers({ page, check, box, fill }) {
   await move(0.006);
   check("what goes wrong is said once", same([...told, await messages()], [1, 0]), told.join());
   await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
-  await page.waitForFunction(() => document.querySelectorAll(".relit-figure figcaption")[1].textContent === "Full gatherNo light today.");
-  check("also of a full gather", asked.at(-1).full === true && asked.at(-1).samples === 64 && await page.locator(".relit-figure.old").count() === 1);
+  await page.waitForFunction(() => document.querySelectorAll(".relit-figure figcaption")[1].textContent === "All points gatheredNo light today.");
+  check("also of a full gather", asked.at(-1).full === true && asked.at(-1).samples === 128 && await page.locator(".relit-figure.old").count() === 1);
   answer = reply(0, 0.5, 2340, pixels);
   await move(0.007);
-  await page.waitForFunction(() => document.querySelectorAll(".relit-figure figcaption")[1].textContent === "Full gather2.34 s");
+  await page.waitForFunction(() => document.querySelectorAll(".relit-figure figcaption")[1].textContent === "All points gathered2.34 s");
   check("which follows at rest", asked.at(-1).full === true && await page.locator(".relit-figure.old").count() === 0);
   await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
   await page.unroute("**/api/light");

@@ -313,15 +313,16 @@ test("weights, displacements and supports have their colours", async () => {
 // -- Light -----------------------------------------------------------------------------------------------------------------
 
 test("the light's picture and its camera", async () => {
-  const { project, readAnswer, unproject } = await load("panels/light");
-  const bytes = new ArrayBuffer(20 + 3 * 6), view = new DataView(bytes);
+  const { project, unproject } = await load("panels/lamp_camera");
+  const { readAnswer } = await load("panels/lamp_picture");
+  const bytes = new ArrayBuffer(24 + 3 * 6), view = new DataView(bytes);
   [3, 2, 1].forEach((word, i) => view.setUint32(4 * i, word, true));
-  [0.5, 12.25].forEach((number, i) => view.setFloat32(12 + 4 * i, number, true));
-  new Uint8Array(bytes, 20).set([7, 8, 9]);
+  [0.5, 12.25, 0.75].forEach((number, i) => view.setFloat32(12 + 4 * i, number, true));
+  new Uint8Array(bytes, 24).set([7, 8, 9]);
   const { pixels, ...rest } = readAnswer(bytes);
-  assert.deepEqual(rest, { width: 3, height: 2, verdict: 1, misfit: 0.5, milliseconds: 12.25 });
+  assert.deepEqual(rest, { width: 3, height: 2, verdict: "blend", misfit: 0.5, milliseconds: 12.25, share: 0.75 });
   assert.deepEqual([pixels.length, ...pixels.slice(0, 4)], [18, 7, 8, 9, 0]);
-  for (const bad of [bytes.slice(0, 37), bytes.slice(0, 19), new ArrayBuffer(20), new ArrayBuffer(0)]) assert.throws(() => readAnswer(bad), /incomplete/);
+  for (const bad of [bytes.slice(0, 41), bytes.slice(0, 23), new ArrayBuffer(24), new ArrayBuffer(0)]) assert.throws(() => readAnswer(bad), /incomplete/);
   const q = quaternion(), axes = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map((axis) => turn(q, axis)), eye = triple(4), camera = { eye, axes, field_of_view: 0.8 };
   const point = eye.map((x, c) => x + 0.7 * axes[0][c] - 0.4 * axes[1][c] - 3 * axes[2][c]), tall = 3 * Math.tan(0.4);
   near(project(camera, 1.5, point), [0.5 + 0.35 / (1.5 * tall), 0.5 + 0.2 / tall]);

@@ -7,6 +7,7 @@ import { load, near, random, turned } from "./units.mjs";
 import "./page_number_units.mjs";
 import "./page_hands_units.mjs";
 import "./page_panel_units.mjs";
+import "./page_box_units.mjs";
 
 // -- Rotations, as matrices ------------------------------------------------------------------------------------------------
 

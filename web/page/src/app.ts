@@ -64,6 +64,7 @@ export interface App {
   subjects(): Subject[];
   subject(): Subject | null;
   clip(): Clip | null;
+  showFace(face: { model: Float32Array; truth: Float32Array | null } | null): void; // of pulled controls, until the frame changes; null: back to the clip
   skin(): PeltSkin | null; // the open one
   posed(): PeltPose | null; // its updated pose: coefficients and matrices match the picture
   on<E extends keyof Events>(event: E, call: (value: Events[E]) => void): () => void;

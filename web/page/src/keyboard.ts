@@ -9,6 +9,8 @@ import { nextView, numpadView } from './views';
 
 interface Key { keys: string[]; says: string; shown: string; does(event: KeyboardEvent): void }
 
+const GENERAL = ['t', '?', 'l', 'm']; // what a lit scene, which is only a picture, has a use for
+
 const next = <T>(list: T[], now: T) => list[(list.indexOf(now) + 1) % list.length]!;
 
 export function keyboard(session: Session, panels: Panel[], goToWorst: () => void, openPanel: (id: string) => void, share: () => void) {
@@ -25,7 +27,7 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     { keys: ['Home', 'End'], shown: 'Home End', says: 'first, last frame', does: (event) => go(event.key === 'Home' ? 0 : frames() - 1) },
     { keys: ['w'], shown: 'W', says: 'the worst frame of the skin; marks its worst vertex', does: goToWorst },
     { keys: ['[', ']'], shown: '[ ]', says: 'previous, next clip', does: (event) => clip(event.key === '[' ? -1 : 1) },
-    { keys: [...'123456789'], shown: '1 … 9', says: 'a skin', does: (event) => { const i = Number(event.key) - 1; if (session.character()?.skins[i]) store.set({ skin: i }); } },
+    { keys: [...'123456789'], shown: '1 … 9', says: 'a skin', does: (event) => { const i = Number(event.key) - 1; if (i < session.choices()) store.set({ skin: i }); } },
     { keys: ['v'], shown: 'V', says: 'side by side, overlay, wipe, model, two skins', does: () => store.set({ layout: next(possible(session), store.get().layout) }) },
     { keys: ['c'], shown: 'C', says: 'clay, textures, normals', does: () => {
       const there = SHADINGS.map(({ value }) => value).filter((value) => value !== 'textures' || session.character()?.surface);
@@ -76,7 +78,7 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     if (event.altKey || ((arrow || event.key === ' ') && target.matches('input, button, [role=option], [role=tab]') && !(arrow && target.matches('button:not([role])')))) return;
     if (numpadView(session, event.code)) return event.preventDefault();
     const key = keys.find((candidate) => candidate.keys.includes(event.key.length === 1 ? event.key.toLowerCase() : event.key));
-    if (!key) return;
+    if (!key || (session.subject()?.kind === 'light' && !GENERAL.includes(event.key))) return;
     event.preventDefault();
     key.does(event);
   });

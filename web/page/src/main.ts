@@ -9,10 +9,11 @@ import { followLink } from './link';
 import { messages } from './messages';
 import { news } from './news';
 import { pair } from './pair';
+import { firstSubject } from './first';
 import { beginPanels, panels } from './panels';
 import { playback } from './playback';
 import { probe } from './probe';
-import { Session } from './session';
+import { FACE_RESULTS, Session } from './session';
 import { shareMenu } from './share';
 import { sidePanels } from './side';
 import { skinActions } from './skin_actions';
@@ -30,14 +31,15 @@ import './touch.css'; // the last, to win
 function paneTitles(session: Session) {
   const update = () => {
     const { stage } = session;
-    const skin = session.skinNow()?.name ?? (session.subject()?.kind === 'face' ? 'from key points' : '');
-    const clip = session.clips()[session.store.get().clip]?.name ?? 'rest pose';
+    const face = session.subject()?.kind === 'face';
+    const skin = session.skinNow()?.name ?? (face ? FACE_RESULTS[session.store.get().skin] : '') ?? '';
+    const clip = session.pulledFace ? 'the rig' : session.clips()[session.store.get().clip]?.name ?? 'rest pose';
     stage.title('truth', clip);
     stage.title('difference', 'model − truth');
     stage.title('other', session.otherNow()?.name ?? '', 'B');
     if (stage.arrangement === 'overlay' || stage.arrangement === 'wipe') stage.title('model', skin, 'truth', 'model');
     else if (stage.arrangement === 'skins') stage.title('model', skin, 'A');
-    else stage.title('model', session.pose.pulled ? `${skin} · changed pose, no truth` : stage.truth ? skin : `${skin} · no truth`);
+    else stage.title('model', session.pose.pulled ? `${skin} · changed pose, no truth` : session.pulledFace ? `${skin} · pulled` : stage.truth ? skin : `${skin} · no truth`);
   };
   session.stage.element.addEventListener('arranged', update);
   session.store.watch(['skin', 'other', 'clip'], update);
@@ -70,7 +72,7 @@ function start() {
   onTheme(() => session.stage.redraw());
   void session.refresh()
     .then(async () => {
-      if (session.subjects().length && !(await followLink(session, session.data.link))) session.store.set({ subject: 0 });
+      if (session.subjects().length && !(await followLink(session, session.data.link))) session.store.set({ subject: firstSubject(session.subjects()) });
     })
     .catch((thrown) => session.problem(thrown));
   onLink((link) => void followLink(session, link).catch((thrown) => session.problem(thrown)));

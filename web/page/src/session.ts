@@ -6,7 +6,7 @@
 import { NoColorSpace, RepeatWrapping, MirroredRepeatWrapping, ClampToEdgeWrapping, Texture, Vector3 } from 'three';
 import { loadPelt } from 'pelt-wasm';
 import type { App, Events, Subject } from './app';
-import type { Clip, Errors, Figures, Measure, Show, Skin, Surface, Wrap } from './show';
+import type { Clip, Errors, Figures, Measure, Show, Skin, Surface, Verdicts, Wrap } from './show';
 import { Data, Problem, numbered } from './data';
 import { el } from './dom';
 import { Emitter } from './events';
@@ -32,6 +32,8 @@ function textureOf(bitmap: ImageBitmap, wrap: Wrap[]): Texture {
   texture.needsUpdate = true;
   return texture;
 }
+
+export const FACE_RESULTS = ['soft cache', 'key points alone', 'rig'] as const; // by the index of the chosen skin
 
 export interface Message { sentence: string; kind: 'note' | 'problem' }
 export interface Loading { what: string | null }
@@ -76,6 +78,7 @@ export class Session implements App {
     this.store.watch(['layout', 'wireframe', 'difference', 'wipe', 'blend', 'shading', 'ground', 'flat'], (state) => this.stage.setLook(state));
     this.store.watch(['subject'], () => void this.openSubject().catch((thrown) => this.problem(thrown)));
     this.store.watch(['skin'], () => this.stage.mesh && void this.openSkin().catch((thrown) => this.problem(thrown)));
+    this.store.watch(['clip', 'frame'], () => void (this.pulledFace = null));
     this.store.watch(['clip', 'frame'], () => void this.present().catch((thrown) => this.problem(thrown)));
     this.store.watch(['shading'], () => void this.dress().catch((thrown) => this.problem(thrown)));
     this.store.watch(['scale'], () => this.stage.setScale(this.scale()));
@@ -167,7 +170,7 @@ export class Session implements App {
     const turn = ++this.wanted;
     this.engine.close();
     this.openFile = '';
-    this.real = null;
+    this.real = this.pulledFace = null;
     this.pose.forget();
     this.stage.clear();
     this.stage.cover(null);
@@ -265,15 +268,16 @@ export class Session implements App {
   private async presentFrame(turn: number) {
     const subject = this.subject();
     if (!subject || subject.kind === 'light' || !this.stage.mesh) return;
+    if (this.pulledFace) return this.presentPulled(this.pulledFace);
     const { frame, clip } = this.store.get();
     const truth = this.clips()[clip]?.truth;
     const [moved, real] = await Promise.all([
-      subject.kind === 'face' ? this.keyed(frame) : this.poseOf(frame),
+      subject.kind === 'face' ? this.faceOf(frame) : this.poseOf(frame),
       truth ? this.data.floats(numbered(truth, frame), 3 * this.stage.mesh.vertices).catch((thrown) => { this.problem(thrown); return null; }) : null,
     ]);
     if (turn !== this.wanted) return;
     if (subject.kind === 'face') {
-      if (moved) this.takeKeyed(moved as Float32Array);
+      if (moved) this.takeFace(moved as Float32Array);
       this.stage.setTruth(real);
       this.stage.keepInView();
     } else {
@@ -320,15 +324,37 @@ export class Session implements App {
     return { locals: poses.subarray(frame * size, (frame + 1) * size), controls: controls?.subarray(frame * count, (frame + 1) * count) ?? null };
   }
 
-  private keyed(frame: number): Promise<Float32Array> | null {
+  pulledFace: { model: Float32Array; truth: Float32Array | null } | null = null;
+
+  showFace(face: { model: Float32Array; truth: Float32Array | null } | null) {
+    this.pulledFace = face;
+    void this.present().catch((thrown) => this.problem(thrown));
+  }
+
+  private presentPulled({ model, truth }: { model: Float32Array; truth: Float32Array | null }) {
+    this.takeFace(model);
+    this.stage.setTruth(truth);
+    this.stage.keepInView();
+    this.emitter.emit('truth', undefined);
+    this.emitter.emit('pose', this.pose);
+  }
+
+  // What a face shows of a frame: the result of the soft cache, the key points alone, or the engine's points.
+  private faceFile(): string | null {
     const subject = this.subject();
-    const clip = subject?.kind === 'face' ? subject.box.clips[this.store.get().clip] : null;
-    return clip ? this.data.floats(numbered(clip.keyed, frame), 3 * this.stage.mesh!.vertices) : null;
+    const { clip, skin } = this.store.get();
+    const now = subject?.kind === 'face' ? subject.box.clips[clip] : null;
+    return now ? [now.cached, now.keyed, now.truth][skin] ?? now.cached : null;
+  }
+
+  private faceOf(frame: number): Promise<Float32Array> | null {
+    const name = this.faceFile();
+    return name ? this.data.floats(numbered(name, frame), 3 * this.stage.mesh!.vertices) : null;
   }
 
   private asOne: { mesh: object; first: Uint32Array } | null = null;
 
-  private takeKeyed(positions: Float32Array) {
+  private takeFace(positions: Float32Array) {
     const { mesh } = this.stage;
     this.stage.positions!.set(positions);
     if (mesh!.triangles) {
@@ -343,10 +369,10 @@ export class Session implements App {
   private ahead(frame: number) {
     const clip = this.clips()[this.store.get().clip];
     if (!clip || !this.store.get().playing) return;
-    const keyed = (clip as { keyed?: string }).keyed;
+    const face = this.faceFile();
     for (let i = 1; i <= 6; i++) {
       const next = (frame + i) % clip.frames;
-      for (const name of [clip.truth, keyed]) if (name) void this.data.bytes(numbered(name, next)).catch(() => {});
+      for (const name of [clip.truth, face]) if (name) void this.data.bytes(numbered(name, next)).catch(() => {});
     }
   }
 
@@ -468,7 +494,10 @@ export class Session implements App {
     return known;
   }
 
-  // What has errors along a clip: a character's skins, or the keyed face.
+  // How many skins, or results of a face, can be chosen.
+  choices(): number { return this.subject()?.kind === 'face' ? FACE_RESULTS.length : this.character()?.skins.length ?? 0; }
+
+  // What has errors along a clip: a character's skins, or what a face shows.
   measured(clip: number): { name: string; errors: (() => Promise<Partial<Errors>>) | null }[] {
     const subject = this.subject();
     if (!this.clips()[clip]?.truth) return [];
@@ -477,7 +506,8 @@ export class Session implements App {
     }
     if (subject?.kind !== 'face') return [];
     const { verdicts } = subject.box.clips[clip]!;
-    return [{ name: 'from key points', errors: async () => ({ max: (await this.data.json<{ error: number[] }>(verdicts)).error }) }];
+    const errors = (which: 'cached' | 'keyed') => async () => (await this.data.json<Verdicts>(verdicts))[which];
+    return [{ name: FACE_RESULTS[0], errors: errors('cached') }, { name: FACE_RESULTS[1], errors: errors('keyed') }];
   }
 
   // The default top of the heat map.

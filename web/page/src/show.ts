@@ -109,8 +109,23 @@ export interface FaceClip {
   name: string;
   frames: number;
   truth: string | null;
-  keyed: string;
-  verdicts: string;
+  keyed: string; // f32 [3 points] of frame %d, from the key points alone
+  cached: string; // likewise, of the soft cache
+  controls: string | null; // f32 [frame][control]
+  verdicts: string; // Verdicts
+  trust: string; // f32 [frame][region, then key]: the misfit, trusted up to 1
+}
+
+export type Verdict = 'hit' | 'part' | 'blend' | 'miss' | 'doubt';
+
+// Frame by frame.
+export interface Verdicts {
+  verdict: Verdict[];
+  misfit: number[]; // at the key points
+  e: number[]; // of the worst region, with the points that were checked besides them
+  evaluated: number[]; // points computed
+  keyed: Pick<Errors, 'rms' | 'max'>;
+  cached: Pick<Errors, 'rms' | 'max'>;
 }
 
 export interface FaceBox {
@@ -121,6 +136,9 @@ export interface FaceBox {
   points: number;
   basis: number;
   keys: number[];
+  regions: { count: number; file: string }; // u32 [point][4], f32 weights [point][4]
+  controls: Control[];
+  engine: string | null; // its name, if controls can be pulled
   clips: FaceClip[];
 }
 

@@ -43,6 +43,7 @@ export function toolbar(session: Session, share: HTMLElement) {
   });
   const mixing = el('label', { className: 'mixing' }, el('span', { className: 'truth-ink' }, 'truth'), blend, el('span', { className: 'model-ink' }, 'model'));
   const update = () => {
+    bar.hidden = session.subject()?.kind === 'light'; // nothing here means anything for a picture
     for (const part of [layout, shading, wires, heat]) part.update();
     const skins = session.character()?.skins ?? [];
     second.replaceChildren(...skins.flatMap(({ name }, i) => (i === store.get().skin ? [] : [el('option', { value: String(i) }, name)])));
@@ -64,10 +65,11 @@ export function toolbar(session: Session, share: HTMLElement) {
   session.stage.element.addEventListener('arranged', update);
   session.on('subject', update);
   session.on('shown', update);
-  update();
-  return el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
+  const bar = el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
     layout.group, mixing, pairing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
     ...undoButtons(session), el('span', { className: 'rule' }), ...cameraBar(session), share);
+  update();
+  return bar;
 }
 
 // Colours against lengths. The top can be edited, or is chosen automatically.

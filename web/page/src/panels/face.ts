@@ -1,87 +1,85 @@
-// face.ts: key points at work (Meyer & Anderson 2007): where they are on the face, and in which frames of a clip the
-// rest could be reconstructed from them (hit), not at all (miss), or in part. The strip under the timeline is coloured
-// accordingly; clicking it goes to that frame.
+// face.ts: key points at work (Meyer & Anderson 2007): what the soft cache shows of a frame, how far it trusts the key points and
+// where, and the controls of the rig, which can be pulled if there is one.
 
-import * as THREE from 'three';
 import type { App, Panel } from '../app';
-import { el, section, toggle } from '../dom';
-import type { FaceBox } from '../show';
+import { el, section, segments, toggle } from '../dom';
+import { short } from '../heat';
+import type { FaceBox, Verdict, Verdicts } from '../show';
 import { onTheme } from '../theme';
+import './face.css';
+import { FaceControls } from './face_controls';
+import { FaceLive, readPulled } from './face_live';
+import { FacePoints } from './face_points';
+import { FaceStrip } from './face_strip';
+import { colours, doubted, pointMisfits, trustScale } from './face_trust';
 import './panels.css';
+import { NAMES, VERDICTS } from './verdicts';
 
-export type Verdict = 'hit' | 'part' | 'blend' | 'miss';
+const RESULTS = [
+  { value: '0', label: 'Cache on', title: 'What is seen with the soft cache (1)', means: 'Key points where they are trusted, the rig where they are not, blended between.' },
+  { value: '1', label: 'Key points alone', title: 'Whether they are trusted or not (2)', means: 'All points from the key points, trusted or not.' },
+  { value: '2', label: 'Cache off', title: 'What the rig computes (3)', means: 'The rig computes every point of every frame.' },
+];
 
-export interface Verdicts {
-  verdict: Verdict[];
-  misfit: number[];
-  error: number[] | null;
-}
-
-export const VERDICTS: Record<Verdict, { colour: string; text: string }> = {
-  hit: { colour: '--hit', text: 'reconstructed from the key points alone' },
-  part: { colour: '--part', text: 'parts of the face reconstructed from the key points' },
-  blend: { colour: '--blend', text: 'a blend of the key points and the slow rig' },
-  miss: { colour: '--miss', text: 'unlike anything in training: the slow rig is used' },
-};
-
-/** A disc with a dark rim, visible on light and dark skin. */
-function disc(): THREE.Texture {
-  const canvas = el('canvas', { width: 32, height: 32 });
-  const pen = canvas.getContext('2d')!;
-  for (const [radius, colour] of [[15, '#0009'], [11, '#fff']] as const) {
-    pen.fillStyle = colour;
-    pen.beginPath();
-    pen.arc(16, 16, radius, 0, 7);
-    pen.fill();
-  }
-  return new THREE.CanvasTexture(canvas);
-}
+interface Now { verdict: Verdict; e: number; evaluated: number; regions: Float32Array; keys: Float32Array } // of what is shown
 
 class Face {
-  private readonly strip = el('canvas', { className: 'strip', tabIndex: 0, role: 'slider', aria: { label: 'hits, blends and misses along the clip' } });
   private readonly counts = el('div', { className: 'verdict-counts' });
   private readonly now = el('p', { className: 'verdict-now', aria: { live: 'polite' } });
+  private readonly figures = el('dl', { className: 'pairs' });
   private readonly note = el('p', { className: 'quiet' });
+  private readonly means = el('p', { className: 'quiet' });
+  private readonly doubts = el('p', { className: 'quiet' });
+  private readonly source = el('p', { className: 'quiet' });
+  private readonly reset: HTMLButtonElement;
   private readonly jump: HTMLElement;
-  private readonly keys: { row: HTMLElement };
-  private readonly points: THREE.Points;
+  private readonly along: HTMLElement;
+  private readonly controlSection: HTMLElement;
+  private readonly results: ReturnType<typeof segments>;
+  private readonly points: FacePoints;
+  private readonly strip: FaceStrip;
+  private readonly controls: FaceControls;
+  private readonly live: FaceLive;
   private showKeys = true;
+  private showTrust = false;
+  private painted = false;
   private open = false;
   private verdicts: Verdicts | null = null;
+  private trust: Float32Array | null = null; // [frame][region, then key]
+  private clipControls: Float32Array | null = null;
+  private regions: { of: Uint32Array; weights: Float32Array } | null = null;
   private turn = 0;
 
-  constructor(element: HTMLElement, private readonly app: App) {
-    const material = new THREE.PointsMaterial({ color: 0xffffff, map: disc(), alphaTest: 0.1, size: 9 * Math.min(devicePixelRatio, 2), sizeAttenuation: false, depthTest: true, transparent: true, toneMapped: false });
-    this.points = new THREE.Points(new THREE.BufferGeometry(), material);
-    this.points.frustumCulled = false;
-    this.points.renderOrder = 5;
-    this.points.name = 'key points';
-    this.keys = toggle('Draw the key points', () => this.showKeys, (on) => { this.showKeys = on; this.place(); });
+  constructor(private readonly element: HTMLElement, private readonly app: App) {
+    this.points = new FacePoints(app);
+    this.strip = new FaceStrip(app);
+    this.controls = new FaceControls((values) => this.pull(values));
+    this.live = new FaceLive((body) => this.ask(body), (problem) => (problem ? this.app.problem(problem) : this.tookPulled()));
+    this.results = segments('What you see', RESULTS, () => String(app.store.get().skin), (value) => app.store.set({ skin: Number(value) }));
+    this.reset = el('button', { type: 'button', className: 'tiny', on: { click: () => this.leave(true) } }, 'Reset');
+    const keys = toggle('Draw the key points', () => this.showKeys, (on) => { this.showKeys = on; this.place(); });
+    const trust = toggle('Colour the face by trust', () => this.showTrust, (on) => { this.showTrust = on; this.place(); });
+    const legend = el('div', { className: 'trust-legend', role: 'img', aria: { label: 'Colours by misfit, from 0 over 1, up to which key points are trusted, to 1.5, from which they are not' } },
+      el('div', { className: 'trust-bar' }), el('div', { className: 'trust-ticks' }, el('span', {}, '0'), el('span', {}, '1 trusted'), el('span', {}, '1.5 not')));
     const go = (label: string, step: number) => el('button', { type: 'button', className: 'tiny', on: { click: () => this.next(step) } }, label);
     this.jump = el('div', { className: 'buttons' }, go('Miss before', -1), go('Next miss', 1));
+    this.along = section('Along the clip', this.counts, this.jump);
+    this.controlSection = section('Controls', this.source, this.controls.element, el('div', { className: 'buttons' }, this.reset));
     element.classList.add('face');
-    element.append(this.note, this.keys.row, section('This frame', this.now), section('Along the clip', this.counts, this.jump));
-    const press = (event: PointerEvent) => this.goTo(Math.round(((event.clientX - this.strip.getBoundingClientRect().left) / this.strip.clientWidth) * (this.frames() - 1)));
-    this.strip.addEventListener('pointerdown', (event) => { this.strip.setPointerCapture(event.pointerId); press(event); });
-    this.strip.addEventListener('pointermove', (event) => { if (this.strip.hasPointerCapture(event.pointerId)) press(event); });
-    this.strip.addEventListener('keydown', (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      event.stopPropagation();
-      this.goTo(this.app.store.get().frame + step);
-    });
-    new ResizeObserver(() => this.draw()).observe(this.strip);
-    onTheme(() => this.draw());
+    element.append(this.note, section('What you see', this.results.group, this.means), section('This frame', this.now, this.figures),
+      section('Trust', keys.row, trust.row, legend, this.doubts), this.controlSection, this.along);
     app.on('subject', () => void this.begin());
     app.on('deformed', () => this.place());
     app.store.watch(['clip'], () => void this.begin());
-    app.store.watch(['frame'], () => this.tell());
+    app.store.watch(['frame'], () => { this.leave(false); this.tell(); });
+    app.store.watch(['skin'], () => { this.choose(); this.tell(); });
+    onTheme(() => this.place());
     void this.begin();
   }
 
   setOpen(on: boolean): void {
     this.open = on;
+    this.tell();
     this.place();
   }
 
@@ -90,121 +88,167 @@ class Face {
     return subject?.kind === 'face' ? subject.box : null;
   }
 
-  private frames(): number {
-    return this.verdicts?.verdict.length ?? 0;
-  }
-
   private async begin(): Promise<void> {
     const turn = ++this.turn;
     const box = this.box();
-    const clip = box?.clips[this.app.store.get().clip];
-    this.verdicts = null;
-    this.strip.remove();
-    this.note.textContent = !box ? 'There are no key points here.' : `${box.keys.length} key points replace ${box.points} points${clip ? '' : '; there is no clip to test them on'}.`;
-    if (clip?.verdicts) {
-      try {
-        const verdicts = await this.app.data.json<Verdicts>(clip.verdicts);
-        if (turn !== this.turn) return;
-        this.verdicts = verdicts;
-        this.app.under.append(this.strip);
-      } catch (thrown) {
-        this.note.textContent = thrown instanceof Error ? thrown.message : String(thrown);
-      }
+    this.live.leave();
+    this.verdicts = this.trust = this.clipControls = this.regions = null;
+    this.strip.show(null);
+    if (!box) return void (this.note.textContent = 'There are no key points here.');
+    const clip = box.clips[this.app.store.get().clip];
+    this.note.textContent = `${box.keys.length} key points replace ${box.points} points${clip ? '' : '; there is no clip to test them on'}.`;
+    this.beginControls(box);
+    this.choose();
+    try {
+      const [verdicts, trust, controls, regions] = await Promise.all([
+        clip ? this.app.data.json<Verdicts>(clip.verdicts) : null, clip ? this.app.data.floats(clip.trust) : null,
+        clip?.controls ? this.app.data.floats(clip.controls) : null, this.app.data.bytes(box.regions.file)]);
+      if (turn !== this.turn) return;
+      const count = 4 * box.points;
+      this.regions = { of: new Uint32Array(regions, 0, count), weights: new Float32Array(regions, 4 * count, count) };
+      [this.verdicts, this.trust, this.clipControls] = [verdicts, trust, controls];
+      this.strip.show(verdicts);
+    } catch (thrown) {
+      if (turn === this.turn) this.note.textContent = thrown instanceof Error ? thrown.message : String(thrown);
     }
     this.count();
     this.tell();
-    this.draw();
     this.place();
+    if (!clip && box.engine) this.pull(this.controls.values);
   }
 
-  // -- On the face --------------------------------------------------------------------------------------------------
+  private choose(): void {
+    const { skin } = this.app.store.get();
+    this.results.update();
+    this.means.textContent = RESULTS[skin]?.means ?? '';
+    if (this.live.now) this.tookPulled();
+  }
+
+  // -- Controls -----------------------------------------------------------------------------------------------------
+
+  private beginControls(box: FaceBox): void {
+    this.controlSection.hidden = box.controls.length === 0;
+    this.source.textContent = box.engine ? `Pull them, and the rig computes the face: ${box.engine}.`
+      : this.app.server ? 'As recorded. To pull them, name the rig: pelt view … --engine.' : 'As recorded. Pulling them needs pelt view and the rig.';
+    this.controls.begin(box.controls, !!box.engine);
+    this.reset.hidden = !box.engine;
+  }
+
+  private pull(values: number[]): void {
+    if (!this.box()?.engine) return;
+    this.app.store.set({ playing: false });
+    this.live.pull(values, this.app.store.get().skin === 2);
+    this.reset.disabled = false;
+  }
+
+  private async ask(body: object) {
+    const subject = this.app.subject()!;
+    const box = this.box()!;
+    const answer = await this.app.data.ask('api/face', { method: 'POST', body: JSON.stringify({ box: subject.index, ...body }), headers: { 'Content-Type': 'application/json' } });
+    return readPulled(await answer.arrayBuffer(), { points: box.points, regions: box.regions.count, keys: box.keys.length });
+  }
+
+  private tookPulled(): void {
+    const { now, truth } = this.live;
+    if (!now) return;
+    const model = [now.cached, now.keyed, now.truth ?? truth ?? now.cached][this.app.store.get().skin] ?? now.cached;
+    this.app.showFace({ model, truth });
+    this.tell();
+  }
+
+  /** Back to the clip, or without one to rest. */
+  private leave(shows: boolean): void {
+    const was = this.live.active;
+    this.live.leave();
+    if (!shows || !was) return;
+    this.app.showFace(null);
+    this.tell();
+    const box = this.box();
+    if (box?.clips.length === 0) this.pull(box.controls.map(({ rest }) => rest));
+  }
+
+  // -- What is shown ------------------------------------------------------------------------------------------------
+
+  private current(): Now | null {
+    const box = this.box();
+    const { frame } = this.app.store.get();
+    if (!box) return null;
+    if (this.live.now) return this.live.now;
+    const verdict = this.verdicts?.verdict[frame];
+    if (!verdict || !this.verdicts || !this.trust) return null;
+    const each = box.regions.count + box.keys.length;
+    const row = this.trust.subarray(frame * each, (frame + 1) * each);
+    return { verdict, e: this.verdicts.e[frame]!, evaluated: this.verdicts.evaluated[frame]!, regions: row.subarray(0, box.regions.count), keys: row.subarray(box.regions.count) };
+  }
 
   private place(): void {
     const box = this.box();
-    const { positions } = this.app.stage;
-    this.points.visible = this.open && this.showKeys && !!box && !!positions;
-    if (this.points.visible && box && positions) {
-      const { normals } = this.app.stage;
-      const lift = 0.002 * box.diagonal;
-      const places = new Float32Array(3 * box.keys.length);
-      box.keys.forEach((vertex, k) => {
-        for (let c = 0; c < 3; c++) places[3 * k + c] = positions[3 * vertex + c] + lift * (normals?.[3 * vertex + c] ?? 0);
-      });
-      const { geometry } = this.points;
-      const old = geometry.getAttribute('position');
-      if (old?.count === box.keys.length) {
-        (old.array as Float32Array).set(places);
-        old.needsUpdate = true;
-      } else geometry.setAttribute('position', new THREE.BufferAttribute(places, 3));
-      const verdict = this.verdicts?.verdict[this.app.store.get().frame];
-      (this.points.material as THREE.PointsMaterial).color.set(verdict ? this.colour(verdict) : '#ffffff');
-      if (this.points.parent !== this.app.stage.overlay) this.app.stage.overlay.add(this.points);
-    }
+    const now = this.current();
+    const paints = this.open && this.showTrust && !!now && !!this.regions;
+    if (!box || !this.open) this.points.hide();
+    else if (!this.showKeys) this.points.hide();
+    else this.points.show(box.keys, box.diagonal, now ? colours(now.keys, trustScale(this.element).linear) : new Float32Array(3 * box.keys.length).fill(1));
+    if (paints) this.app.stage.paint(colours(pointMisfits(this.regions!.of, this.regions!.weights, now.regions), trustScale(this.element).srgb));
+    else if (this.painted) this.app.stage.paint(null);
+    this.painted = paints;
     this.app.stage.redraw();
   }
 
-  private colour(verdict: Verdict): string {
-    return getComputedStyle(this.now).getPropertyValue(VERDICTS[verdict].colour).trim();
+  private tell(): void {
+    if (!this.open) return;
+    const box = this.box();
+    const now = this.current();
+    const { frame } = this.app.store.get();
+    this.reset.disabled = !this.live.active;
+    this.showControls(frame);
+    this.now.replaceChildren(...(now ? [el('span', { className: `badge ${now.verdict}` }, now.verdict), ` ${VERDICTS[now.verdict]}`] : []));
+    this.doubts.textContent = now && box ? `${doubted(now.regions)} of ${box.regions.count} regions and ${doubted(now.keys)} of ${box.keys.length} key points are not trusted.` : '';
+    const rows = now && box ? this.pairs(box, now, frame) : [];
+    this.figures.replaceChildren(...rows.flatMap(([name, value, title = '']) => [el('dt', { title }, name), el('dd', { className: 'number' }, value)]));
+    this.place();
+  }
+
+  private pairs(box: FaceBox, now: Now, frame: number): [string, string, string?][] {
+    const rows: [string, string, string?][] = [
+      ['misfit', `${now.e.toPrecision(3)} (trusted up to 1)`, 'Of the worst region, with the points that are checked besides the key points'],
+      ['points computed', `${now.evaluated} of ${box.points}`, 'Key points, points that are checked, and regions that are not trusted'],
+    ];
+    const pulled = this.live.now;
+    if (pulled) {
+      rows.push(['with the cache', `${pulled.cacheMilliseconds.toFixed(1)} ms`]);
+      if (pulled.rigMilliseconds !== null) rows.push(['the rig alone', `${pulled.rigMilliseconds.toFixed(1)} ms`]);
+    } else if (this.verdicts) {
+      rows.push(['largest error, cache', short(this.verdicts.cached.max[frame]!)], ['largest error, key points', short(this.verdicts.keyed.max[frame]!)]);
+    }
+    return rows;
+  }
+
+  private showControls(frame: number): void {
+    const count = this.box()?.controls.length ?? 0;
+    if (!this.live.active && this.clipControls && count) this.controls.set(this.clipControls.subarray(frame * count, (frame + 1) * count));
   }
 
   // -- Along the clip -----------------------------------------------------------------------------------------------
-
-  private goTo(frame: number): void {
-    const last = this.frames() - 1;
-    if (last >= 0) this.app.store.set({ playing: false, frame: Math.min(Math.max(frame, 0), last) });
-  }
 
   private next(step: number): void {
     const { verdict } = this.verdicts ?? { verdict: [] };
     const from = this.app.store.get().frame;
     for (let i = 1; i <= verdict.length; i++) {
       const frame = (from + step * i + verdict.length * 2) % verdict.length;
-      if (verdict[frame] === 'miss') return this.goTo(frame);
+      if (verdict[frame] === 'miss') return this.strip.goTo(frame);
     }
   }
 
   private count(): void {
     const all = this.verdicts?.verdict ?? [];
-    const rows = (Object.keys(VERDICTS) as Verdict[]).map((verdict) => {
+    this.along.hidden = !all.length;
+    const rows = NAMES.map((verdict) => {
       const count = all.filter((one) => one === verdict).length;
-      return count || verdict !== 'part' ? el('div', { className: 'verdict-count', title: VERDICTS[verdict].text },
+      return count || ['hit', 'blend', 'miss'].includes(verdict) ? el('div', { className: 'verdict-count', title: VERDICTS[verdict] },
         el('span', { className: `dot ${verdict}` }), el('b', {}, String(count)), ` ${verdict}`) : null;
     });
     this.counts.replaceChildren(...rows.filter((row) => row !== null));
     this.jump.hidden = !all.includes('miss');
-  }
-
-  private tell(): void {
-    const { frame } = this.app.store.get();
-    const verdict = this.verdicts?.verdict[frame];
-    this.now.textContent = '';
-    if (!verdict || !this.verdicts) return;
-    const { misfit, error } = this.verdicts;
-    this.now.append(el('span', { className: `badge ${verdict}` }, verdict), ` ${VERDICTS[verdict].text}; `,
-      `misfit ${misfit[frame]?.toPrecision(3) ?? '?'} (trusted up to 1)`, error?.[frame] === undefined ? '' : `, farthest from the truth ${error[frame].toPrecision(3)}`);
-    this.strip.setAttribute('aria-valuenow', String(frame));
-    this.strip.setAttribute('aria-valuemax', String(this.frames() - 1));
-    this.strip.setAttribute('aria-valuetext', `frame ${frame}: ${verdict}`);
-    this.draw();
-    this.place();
-  }
-
-  private draw(): void {
-    const ratio = devicePixelRatio;
-    const width = Math.round(this.strip.clientWidth * ratio);
-    const height = Math.round(this.strip.clientHeight * ratio);
-    const { verdict } = this.verdicts ?? { verdict: [] };
-    if (!width || !height || !verdict.length) return;
-    this.strip.width = width;
-    this.strip.height = height;
-    const pen = this.strip.getContext('2d')!;
-    const x = (frame: number) => Math.round((frame * width) / Math.max(verdict.length - 1, 1)); // as on the timeline
-    verdict.forEach((one, frame) => {
-      pen.fillStyle = this.colour(one);
-      pen.fillRect(x(frame - 0.5), 0, x(frame + 0.5) - x(frame - 0.5), height);
-    });
-    pen.fillStyle = getComputedStyle(this.strip).color;
-    pen.fillRect(x(this.app.store.get().frame) - ratio, 0, 2 * ratio, height);
   }
 }
 

@@ -68,6 +68,7 @@ export const numbers: Panel = {
   id: 'numbers',
   title: 'Numbers',
   key: 'n',
+  suits: (subject) => subject?.kind !== 'light',
   mount(element, app) {
     let shown = true;
     let unfolded = false;
