@@ -312,7 +312,7 @@ static void of_too_many_examples_those_that_lie_apart_are_taken(void **state) {
             snprintf(said, sizeof said, "it was fitted to the %u whose poses lie farthest apart", most[m]);
             if (more ? !text || !strstr(text, said) : text != NULL) fail_msg("%s: %s", methods[m], text);
             assert_int_equal(report.train->frame_count, most[m] + more); /* the error is that on all */
-            if (!(report.train->max < 1e-2 * s.bundle->mesh.diagonal))
+            if (!(report.train->max < 2e-2 * s.bundle->mesh.diagonal))   /* which one is left out is nearly a tie */
                 fail_msg("%s: %g", methods[m], report.train->max);
             pelt_fit_report_free(&report), pelt_bytes_free(skin);
         }
