@@ -264,7 +264,7 @@ async function skinsComeAndGo(page) {
   check("and comes back to its place", await skins(page) === "linear,kernel,quick");
   await page.getByRole("button", { name: "Remove" }).waitFor();
   const saving = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Save the file of kernel" }).click();
+  await page.getByRole("button", { name: "Save file of kernel" }).click();
   const bytes = await evaluate(page, async () => (await globalThis.peltApp.data.bytes(globalThis.peltApp.skinNow().file)).byteLength);
   check("its file can be saved", readFileSync(await (await saving).path()).length === bytes);
 }
@@ -346,7 +346,7 @@ async function pictures(page) {
   await set(page, { layout: "side", skin: 0 });
   await page.keyboard.press("s");
   const saving = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Save a picture, 2 times the size" }).click();
+  await page.getByRole("button", { name: "Save a picture, 2× the size" }).click();
   const file = await saving, png = readFileSync(await file.path());
   const stage = await evaluate(page, () => [globalThis.peltApp.stage.element.clientWidth, globalThis.peltApp.stage.element.clientHeight]);
   check("a picture has twice the size", png.toString("latin1", 1, 4) === "PNG" && png.readUInt32BE(16) === 2 * stage[0] && png.readUInt32BE(20) === 2 * stage[1] && /^arm-linear-test-\d+\.png$/.test(file.suggestedFilename()), `${file.suggestedFilename()} ${png.readUInt32BE(16)} ${stage}`);
@@ -444,7 +444,7 @@ async function lacking(browser, url) {
   check("and joints can be pulled", (await posed(page)).pulled);
   await evaluate(page, () => document.activeElement.blur());
   await page.keyboard.press("s");
-  check("there is nothing to save, and no recorder", await page.getByRole("button", { name: "Save a picture, 1 times" }).isDisabled() && /records no movies/.test(await page.locator(".share").textContent()));
+  check("there is nothing to save, and no recorder", await page.getByRole("button", { name: "Save a picture, 1×" }).isDisabled() && /records no movies/.test(await page.locator(".share").textContent()));
   await page.keyboard.press("Escape");
   await page.getByRole("radio", { name: "WebGL 2" }).click();
   await said(page, "WebGL 2 cannot be used here").waitFor();
@@ -551,7 +551,7 @@ async function exported(browser) {
   await opened(page, url);
   await page.waitForFunction(() => globalThis.peltApp.skin() && globalThis.peltApp.store.get().frame === 4);
   check("an export opens links without a key", (await get(page)).clip === 0 && (await get(page)).layout === "model");
-  check("and does not offer what needs the server", await page.getByRole("button", { name: "Remove" }).isHidden() && await page.locator(".welcome").isHidden() && await page.getByRole("button", { name: "Save the file" }).isVisible());
+  check("and does not offer what needs the server", await page.getByRole("button", { name: "Remove" }).isHidden() && await page.locator(".welcome").isHidden() && await page.getByRole("button", { name: "Save file" }).isVisible());
   check("nothing to complain of the export", complaints.length === 0, complaints.join("; "));
   await page.context().close();
   server.close();

@@ -242,6 +242,7 @@ export async function insideDetails({ page, check, openSubject, useSkin }) {
   const bars = page.locator("#panel-inside canvas.bars");
   await page.mouse.move(5, 5);
   const over = told.now.filter((x, i) => { const slack = 1e-3 * (told.most[i] - told.least[i]) + 1e-9; return x > told.most[i] + slack || x < told.least[i] - slack; }).length;
+  await page.waitForFunction(() => document.querySelector("#panel-inside .readout").textContent.includes("coefficients"), null, { timeout: 3000 }).catch(() => {});
   check("coefficients are counted", await text(page, "#panel-inside .readout") === `${count} coefficients${over ? `, ${over} beyond what training reached` : ""}`, await text(page, "#panel-inside .readout"));
   const names = [];
   for (const { name, coefficients } of supports) coefficients.forEach((c, k) => { names[c] ??= `${name} ${k + 1}`; });

@@ -49,7 +49,7 @@ export const STATES = [
     await page.locator(".driven").first().click();
   } },
   { name: "fitting", go: panel("fit") },
-  { name: "options of a fit", go: (page) => page.locator(".more-options summary").click() },
+  { name: "options of a fit", go: (page) => page.locator("#panel-fit .more-options summary").click() },
   { name: "a face of key points", go: (page) => openSubject(page, "face", "") },
   { name: "a lamp", go: (page) => openSubject(page, "light", "") },
 ];

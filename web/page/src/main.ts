@@ -60,8 +60,7 @@ function start() {
   root.replaceChildren(
     topBar(session, keys.toggleHelp),
     el('main', { className: 'viewer', aria: { label: 'View' } }, toolbar(session, share.holder), session.stage.element, line.holder),
-    sideSplit(root),
-    el('aside', { className: 'side', aria: { label: 'Skins and panels' } }, skinTable(session), skinActions(session), sidePanels(session, panels)));
+    el('aside', { className: 'side', aria: { label: 'Skins and panels' } }, sideSplit(root), skinTable(session), skinActions(session), sidePanels(session, panels)));
   paneTitles(session);
   playback(session);
   pair(session);

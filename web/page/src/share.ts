@@ -12,7 +12,7 @@ const SCALES = [1, 2, 4];
 
 function pictureRow(session: Session, name: () => string) {
   const buttons = SCALES.map((scale) => el('button', {
-    type: 'button', className: 'tiny', aria: { label: `Save a picture, ${scale} times the size` },
+    type: 'button', className: 'tiny', aria: { label: `Save a picture, ${scale}× the size` },
     on: { click: () => void pictureFile(session, scale).then((blob) => download(blob, `${name()}.png`)).catch((thrown) => session.problem(thrown)) },
   }, `${scale}×`));
   const update = () => buttons.forEach((button, i) => {
@@ -76,7 +76,7 @@ function linkRow(session: Session) {
 }
 
 export function shareMenu(session: Session) {
-  const name = () => fileName(session.subject()?.name ?? '', session.skinNow()?.name ?? '', session.clips()[session.store.get().clip]?.name ?? '', String(session.store.get().frame + 1));
+  const name = () => fileName(session.subject()?.name ?? '', session.skinNow()?.name ?? '', session.clips()[session.store.get().clip]?.name ?? '', String(session.store.get().frame));
   const rows = [pictureRow(session, name), movieRow(session, name), linkRow(session)];
   const menu = el('div', { className: 'share', role: 'dialog', hidden: true, aria: { label: 'Picture, movie, link' } }, ...rows.map(({ row }) => row));
   const button = el('button', { type: 'button', className: 'plain', title: 'Picture, movie, link (S)', aria: { label: 'Picture, movie, link', haspopup: 'dialog', expanded: 'false' } }, icon('share'));

@@ -42,7 +42,7 @@ export function skinActions(session: Session) {
     holder.hidden = !skin;
     removes.hidden = !session.server;
     name.textContent = skin?.name ?? '';
-    saves.setAttribute('aria-label', `Save the file of ${skin?.name}`);
+    saves.setAttribute('aria-label', `Save file of ${skin?.name}`);
     removes.setAttribute('aria-label', `Remove ${skin?.name} from the list`);
   };
   document.addEventListener('keydown', (event) => {

@@ -64,6 +64,7 @@ export function skinTable(session: Session) {
   async function measureAll() {
     const character = session.character();
     const { clip, skin } = store.get();
+    await session.pictured(); // which needs the same processor
     for (const one of [character?.skins[skin], ...(character?.skins ?? [])]) {
       if (session.character() !== character || store.get().clip !== clip || kind !== 'clip') return;
       if (one) await session.measure(one, clip);

@@ -6,7 +6,7 @@ const KEPT = 'pelt-side';
 const LEAST = 280;
 
 export function sideSplit(root: HTMLElement) {
-  const usual = () => (innerWidth <= 1180 ? 330 : 372); // as in style.css
+  const usual = () => (innerWidth <= 1180 ? 350 : innerWidth < 1280 ? 372 : 404); // as in style.css
   const most = () => Math.max(LEAST, Math.min(760, innerWidth - 420));
   let chosen = Number(localStorage.getItem(KEPT)) || null;
   const width = () => Math.min(most(), Math.max(LEAST, chosen ?? usual()));

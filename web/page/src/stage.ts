@@ -107,6 +107,7 @@ class Body {
   surfaces(): Surface[] { return [this.surface, ...this.parts]; }
 
   free() {
+    this.geometry.deleteAttribute('truth').setIndex(null); // others draw with these
     this.geometry.dispose();
     for (const material of [...this.surfaces(), this.lines]) material.dispose();
   }
@@ -244,6 +245,7 @@ export class Stage implements StageOfApp {
     if (there && !this.second && this.mesh && this.real) {
       this.second = new Body(this.mesh, this.mesh.triangles ? this.model!.geometry.getIndex() : null, this.textures);
       this.second.compareWith(this.real);
+      this.second.scene.add(this.second.ground = this.ground.mesh());
       this.arrange();
     } else if (!there) {
       this.second?.free();

@@ -66,8 +66,8 @@ export function toolbar(session: Session, share: HTMLElement) {
   session.on('subject', update);
   session.on('shown', update);
   const bar = el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
-    layout.group, mixing, pairing, shading.group, wires.row, heat.row, el('div', { className: 'gap' }),
-    ...undoButtons(session), el('span', { className: 'rule' }), ...cameraBar(session), share);
+    layout.group, mixing, pairing, shading.group, wires.row, heat.row,
+    el('div', { className: 'tools' }, ...undoButtons(session), el('span', { className: 'rule' }), ...cameraBar(session), share));
   update();
   return bar;
 }
