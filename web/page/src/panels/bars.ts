@@ -22,7 +22,7 @@ export class Bars {
       const box = this.canvas.getBoundingClientRect();
       this.point(Math.floor(((event.clientX - box.left) / box.width) * this.values.length));
     });
-    this.canvas.addEventListener('pointerleave', () => this.point(-1));
+    for (const end of ['pointerleave', 'blur']) this.canvas.addEventListener(end, () => this.point(-1));
     this.canvas.addEventListener('keydown', (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
