@@ -46,6 +46,8 @@ static int ask_truth(void) { return ask("GET", "/data/c0/clip0/truth/1.bin"); }
 static int ask_for_nothing(void) { return ask("GET", "/data/none"); }
 static int order_wrong(void) { return post("/api/fit", "{\"character\":0}"); }
 static int order_nowhere(void) { return post("/api/light", "{\"box\":0,\"at\":[0,0,0]}"); }
+static int pull_nowhere(void) { return post("/api/face", "{\"box\":0,\"controls\":[0.5]}"); }
+static int list_skin(void) { return post("/api/skin", "{\"character\":0,\"skin\":0,\"listed\":true}"); }
 static int ask_job(void) { return ask("GET", "/api/job/1"); }
 static int send_part(void) { return send_file("part.bin", "", "four", 4); }
 static int send_broken(void) { return send_file("broken.glb", "&open=1", box_file.bytes, box_file.size / 2); }
@@ -86,14 +88,12 @@ static void answers_are_the_same_or_a_sentence(void **state) {
         const char *name;
         int (*call)(void);
         int status;
-    } calls[] = {{"show", ask_show, 200},       {"surface", ask_surface, 200},
-                 {"figures", ask_figures, 200}, {"errors", ask_errors, 200},
-                 {"measure", ask_measure, 200}, {"vertices", ask_vertices, 200},
-                 {"counts", ask_counts, 200},   {"inside", ask_inside, 200},
-                 {"truth", ask_truth, 200},     {"nothing", ask_for_nothing, 404},
-                 {"wrong", order_wrong, 400},   {"nowhere", order_nowhere, 404},
-                 {"job", ask_job, 200},         {"part", send_part, 200},
-                 {"broken", send_broken, 422},  {"page", ask_page, 200}};
+    } calls[] = {{"show", ask_show, 200},           {"surface", ask_surface, 200}, {"figures", ask_figures, 200},
+                 {"errors", ask_errors, 200},       {"measure", ask_measure, 200}, {"vertices", ask_vertices, 200},
+                 {"counts", ask_counts, 200},       {"inside", ask_inside, 200},   {"truth", ask_truth, 200},
+                 {"nothing", ask_for_nothing, 404}, {"wrong", order_wrong, 400},   {"nowhere", order_nowhere, 404},
+                 {"face", pull_nowhere, 404},       {"skin", list_skin, 200},      {"job", ask_job, 200},
+                 {"part", send_part, 200},          {"broken", send_broken, 422},  {"page", ask_page, 200}};
     assert_int_equal(post("/api/fit", "{\"character\":0,\"words\":[\"--method\",\"magic\"]}"), 200);
     for (int i = 0; i < 100 && (ask_job(), strstr(body(), "\"running\"")); i++) pause_for(0.01);
     size_t count = sizeof calls / sizeof *calls - !pelt_page_count();

@@ -36,7 +36,7 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     { keys: ['x'], shown: 'X', says: 'wireframe', does: () => store.set({ wireframe: !store.get().wireframe }) },
     { keys: ['h'], shown: 'H', says: 'heat map on the model', does: () => { if (session.hasTruth()) store.set({ difference: !store.get().difference }); } },
     { keys: ['f'], shown: 'F', says: 'the whole character', does: () => { stage.reframe(); } },
-    { keys: ['e'], shown: 'E', says: 'the worst vertex of the frame', does: () => session.lookAtWorst() },
+    { keys: ['e'], shown: 'E', says: 'the worst vertex of the frame', does: () => void session.lookAtWorst() },
     { keys: ['p'], shown: 'P', says: 'probe: tells of the vertex under the pointer', does: () => store.set({ probe: !store.get().probe }) },
     { keys: ['+', '=', '-'], shown: '+ −', says: 'closer, away', does: (event) => stage.zoom(event.key === '-' ? 1.15 : 1 / 1.15) },
     { keys: ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'], shown: 'Alt ← → ↑ ↓', says: 'orbit the camera', does: () => {} },

@@ -300,7 +300,8 @@ export class Session implements App {
   }
 
   // Marks it, and points the camera at it.
-  lookAtWorst() {
+  async lookAtWorst() {
+    await this.settled(); // the frame that was asked for last
     const vertex = this.worstVertex();
     if (vertex >= 0) this.lookAtVertex(vertex);
   }
