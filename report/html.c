@@ -238,7 +238,7 @@ static void put_closing(text *out, const pelt_report_page *page) {
 
 /* The best first; those without a measure last. Equal ones keep their order. */
 static void sort_rows(pelt_report_page *page, pelt_report_row *rows) {
-    memcpy(rows, page->rows, page->row_count * sizeof *rows);
+    for (size_t i = 0; i < page->row_count; i++) rows[i] = page->rows[i];
     page->rows = rows;
     for (size_t i = 1; i < page->row_count; i++)
         for (size_t k = i; k > 0 && row_error(page, k) < row_error(page, k - 1); k--) {
