@@ -494,23 +494,28 @@ async function lightAnswers({ page, check, box, fill }) {
     return { pixels: [...copy.getImageData(0, 0, canvas.width, canvas.height).data], badge: `${badge.textContent} ${badge.className}`, words: document.querySelector("#panel-light").textContent, speed: document.querySelector(".relit-figure .speed").textContent };
   });
   const middle = box.light.at.map((x) => Number(x.toFixed(3)));
+  // Fields are filled in one after another: on a busy machine the light may rest between two of them.
   const move = async (by) => {
     asked.length = 0;
-    await fill(middle[0] + by, middle[1], middle[2]);
+    const place = [middle[0] + by, middle[1], middle[2]], rested = () => asked.some(({ samples, at }) => samples === 256 && close(at, place, 1e-6));
+    await fill(...place);
     await page.waitForTimeout(50);
-    for (let i = 0; i < 40 && !asked.some(({ samples }) => samples === 256); i++) await page.waitForTimeout(20);
-    await page.waitForTimeout(50);
+    for (let i = 0; i < 250 && !rested(); i++) await page.waitForTimeout(20);
+    for (let count = -1; count !== asked.length;) {
+      count = asked.length;
+      await page.waitForTimeout(100);
+    }
   };
   const words = ["The key points explain this light.", "In between: the key points are blended with all points, which were gathered.", "Unlike any training light: all points were gathered."];
   for (const [verdict, name] of ["hit", "blend", "miss"].entries()) {
     answer = reply(verdict, 0.25 * verdict + 0.5, 12.34, pixels);
     await move(0.001 * verdict);
     const now = await shown();
-    check("an answer is shown as it is", now.badge === `${name} badge ${name}` && now.words.includes(`misfit ${(0.25 * verdict + 0.5).toPrecision(3)} (trusted up to 1)${words[verdict]}`) && now.speed === (verdict ? "0.01 s" : "12.3 ms"), JSON.stringify([now.badge, now.words, now.speed]));
+    check("an answer is shown as it is", now.badge === `${name} badge ${name}` && now.words.includes(`misfit ${(0.25 * verdict + 0.5).toPrecision(3)} (trusted up to 1)${words[verdict]}`) && (verdict ? now.speed === "0.01 s" : now.speed.startsWith("12.3 ms")), JSON.stringify([now.badge, now.words, now.speed]));
     check("with its pixels", now.pixels.every((x, i) => x === (i % 4 === 3 ? 255 : pixels[3 * Math.floor(i / 4) + (i % 4)])), now.pixels.slice(0, 8).join());
     const all = asked.filter(({ full }) => full), keyed = asked.filter(({ full }) => !full), last = keyed.at(-1), index = await page.evaluate(() => globalThis.peltApp.subject().index);
-    check("few paths are asked for while it moves, more at rest", keyed.length > 1 && keyed.slice(0, -1).every(({ samples }) => samples === 64) && last.samples === 256 && asked.every((one) => one.box === index) && close(last.at, [middle[0] + 0.001 * verdict, middle[1], middle[2]], 1e-6), JSON.stringify(asked));
-    check("all points are asked for where the key points are not trusted", all.length === (verdict ? 1 : 0) && all.every(({ samples, paths, at }) => samples === 128 && paths === 32768 && close(at, last.at, 1e-9)), JSON.stringify(all));
+    check("few paths are asked for while it moves, more at rest", keyed.length > 1 && keyed[0].samples === 64 && keyed.every(({ samples }) => samples === 64 || samples === 256) && last.samples === 256 && asked.every((one) => one.box === index) && close(last.at, [middle[0] + 0.001 * verdict, middle[1], middle[2]], 1e-6), JSON.stringify(asked));
+    check("all points are asked for where the key points are not trusted", (verdict ? all.length >= 1 && close(all.at(-1).at, last.at, 1e-9) : all.length === 0) && all.every(({ samples, paths }) => samples === 128 && paths === 32768), JSON.stringify(all));
   }
   answer = reply(0, 0.5, 1, Buffer.from(pixels.map((x) => x % 2)));
   await move(0.004);
@@ -531,7 +536,7 @@ async function lightAnswers({ page, check, box, fill }) {
   check("which follows at rest", asked.at(-1).full === true && await page.locator(".relit-figure.old").count() === 0);
   await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
   await page.unroute("**/api/light");
-  await move(0);
+  await fill(...middle);
   await page.evaluate(() => document.activeElement.blur());
 }
 
