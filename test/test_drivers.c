@@ -105,6 +105,26 @@ static void joints_that_move_together_by_habit_are_told_apart(void **state) {
     }
 }
 
+/* In a motion all joints are functions of time, and so of each other: 5, which turns about all axes, is exactly a quadratic
+   function of 4, by habit. A hinge would be taken for a helper. */
+static void a_motion_does_not_make_joints_helpers(void **state) {
+    (void)state;
+    for (int hinge = 0; hinge < 2; hinge++) {
+        static double vectors[FRAMES][TREE][3];
+        memset(vectors, 0, sizeof vectors);
+        for (int e = 0; e < FRAMES; e++) {
+            double x = sin(0.3 * e), y = cos(0.3 * e);
+            vectors[e][4][0] = 40 * x, vectors[e][4][1] = 30 * y;
+            vectors[e][5][0] = 30 * x * x, vectors[e][5][1] = hinge ? 0 : 20 * x * y;
+            vectors[e][5][2] = hinge ? 0 : 15 * y * y;
+        }
+        pelt_bundle *bundle = two_limbs();
+        pelt_poses p = poses_of(bundle, FRAMES, vectors[0][0]);
+        assert_true((p.mover_of[4] == p.mover_of[5]) == hinge);
+        character_free(bundle);
+    }
+}
+
 /* -- Drivers ------------------------------------------------------------------------------------------------------- */
 
 enum { JOINTS = 9, VERTICES = 320, MOST_FRAMES = 160, FAR_FROM = 1, FAR_TO = 7 };
@@ -273,6 +293,7 @@ int main(void) {
         cmocka_unit_test(joints_are_one_when_one_determines_the_other),
         cmocka_unit_test(a_twist_taken_out_of_a_swing_follows),
         cmocka_unit_test(joints_that_move_together_by_habit_are_told_apart),
+        cmocka_unit_test(a_motion_does_not_make_joints_helpers),
         cmocka_unit_test(what_drives_a_point_is_found_for_every_kind_of_examples),
         cmocka_unit_test(what_drives_a_point_is_found_in_spite_of_noise),
         cmocka_unit_test(joints_that_never_move_alone_do_no_more_than_their_own),

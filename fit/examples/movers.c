@@ -5,9 +5,9 @@
    With r the rotation vectors of a joint over the examples, k leads j if the best map of r_k leaves little of r_j: over
    all examples together, and in every single one, since one example in which they part tells them apart. The map is
    linear; for a joint that turns about one axis, and is close to k, also quadratic: a helper that takes the twist out of
-   a limb that swings is no linear function of it. Other joints get no such map: in a motion, in which all is a function
-   of time, it finds one of nearly any joint. Joints that lead each other are one mover (a spine). A joint that is led without
-   leading back follows (a twist helper follows its limb). Every control is a mover. */
+   a limb that swings is no linear function of it. Other joints get no such map: in a motion, in which everything is a
+   function of time, it finds nearly any joint in any other. Joints that lead each other are one mover (a spine). A joint
+   that is led without leading back follows (a twist helper follows its limb). Every control is a mover. */
 
 #include "fit/examples/movers.h"
 #include "rig/linear.h"
