@@ -16,6 +16,7 @@ typedef bench_run run;
 typedef struct deform_part {
     workload *work;
     const run *run;
+    int shading; /* the second pass */
 } deform_part;
 
 static void deform_thread(void *user, size_t part, pelt_arena *unused) {
@@ -23,7 +24,7 @@ static void deform_thread(void *user, size_t part, pelt_arena *unused) {
     const deform_part *d = user;
     const bench_corrective *corrective = d->run->corrective;
     const pelt_skin *skin = corrective ? &corrective->skin : &d->work->skin;
-    const void *scratch = corrective ? corrective->scratch : d->work->scratch;
+    void *scratch = corrective ? corrective->scratch : d->work->scratch;
     uint32_t parts = d->run->threads, blocks = skin->block_count;
     uint32_t first = (uint32_t)((uint64_t)blocks * part / parts),
              end = (uint32_t)((uint64_t)blocks * (part + 1) / parts);
@@ -34,7 +35,10 @@ static void deform_thread(void *user, size_t part, pelt_arena *unused) {
     if (!strncmp(d->run->output, "halves", 6)) out.positions.half = out.normals.half = 1;
     pelt_box box;
     if (!strcmp(d->run->output, "box")) out.box = &box;
-    pelt_deform_to(skin, scratch, (pelt_range){first, end - first}, &out);
+    if (d->shading)
+        pelt_shade(skin, scratch, (pelt_range){first, end - first}, &out);
+    else
+        pelt_deform_to(skin, scratch, (pelt_range){first, end - first}, &out);
 }
 
 static void run_pelt(workload *work, const run *r) {
@@ -42,11 +46,13 @@ static void run_pelt(workload *work, const run *r) {
         ((bench_corrective *)r->corrective)->skin.isa = r->isa;
     else
         work->skin.isa = r->isa;
-    deform_part part = {work, r};
-    if (r->threads == 1)
+    deform_part part = {work, r, 0}, second = {work, r, 1};
+    if (r->threads == 1) {
         deform_thread(&part, 0, NULL);
-    else
-        pelt_parallel(NULL, r->threads, r->threads, deform_thread, &part);
+        return;
+    }
+    pelt_parallel(NULL, r->threads, r->threads, deform_thread, &part);
+    pelt_parallel(NULL, r->threads, r->threads, deform_thread, &second);
 }
 
 static void gather(const pelt_skin *skin, const float *slots, float *vertices) {

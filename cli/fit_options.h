@@ -56,7 +56,9 @@
         {"preset", "vertex-program",                                                                                   \
          "eigen: the limits of the paper's graphics card: --per-vertex 10 --influences 4 --sweeps-only."},             \
         {"sweeps-only", NULL, "eigen: learn only from examples that move a single joint, as in the paper."}, {         \
-        "plain-normals", NULL, "psd, wpsd, eigen, kernel: normals follow the blend only; smaller, but less accurate."  \
+        "normals", "surface|rows|blend|auto",                                                                          \
+            "Recompute normals from the deformed surface, let correctives change them too, or leave them to the "      \
+            "blend; default auto: surface or rows, what held-out examples prefer; without a corrective blend."         \
     }
 
 /* What to fit, in words; NULL: not given. */

@@ -130,6 +130,18 @@ static pelt_result fit_corrective(void *user, pelt_error *error) { return pelt_f
 
 static pelt_result choose_blend(pelt_fitting *f, pelt_error *error);
 
+/* For normals of the deformed surface. */
+static pelt_result find_rings(pelt_fitting *f, pelt_error *error) {
+    const pelt_smoothing *smoothing = pelt_smoothing_of(f->arena, &f->bundle->mesh, f->examples);
+    f->model.rings = smoothing ? pelt_rings_of(f->arena, smoothing, f->points.of_vertex) : NULL;
+    if (!f->model.rings) return pelt_no_memory(error);
+    if (!f->model.rings->bare) return PELT_OK;
+    return pelt_fail_option(error, "normals",
+                            "%u vertices have no triangle with an area, so the surface has no normal there: use rows, "
+                            "or blend",
+                            f->model.rings->bare);
+}
+
 /* Fits a model to some examples and arranges it for packing; NULL after an error. The fitting's arena owns both. */
 static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
@@ -139,6 +151,7 @@ static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
     if (pelt_stage(f->arena, fit_blend, f, error)) return NULL;
     begin_part(f, (low + middle) / 2, middle);
     if (choose_blend(f, error)) return NULL;
+    if (f->options.normals == PELT_NORMALS_SURFACE && find_rings(f, error)) return NULL;
     begin_part(f, middle, high);
     if (pelt_stage(f->arena, fit_corrective, f, error)) return NULL;
     pelt_arena_watch(f->arena, NULL);
@@ -285,6 +298,64 @@ static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
     return result;
 }
 
+/* -- Which normals ------------------------------------------------------------------------------------------------- */
+
+static double normal_error(pelt_fitting *f, const pelt_arrangement *arrangement, pelt_examples held,
+                           pelt_error *error) {
+    pelt_measure *measured = arrangement ? measure(f, f->high, f->high, arrangement, held, error) : NULL;
+    double degrees = measured ? measured->normal_rms_degrees : -1;
+    pelt_measure_free(measured);
+    return degrees;
+}
+
+/* One fit with rows for normals: their error, and that of the surface of the same positions. */
+static void try_normals(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double high, double *rows,
+                        double *surface, pelt_error *error) {
+    pelt_fitting blind = {.bundle = f->bundle,
+                          .given = f->given,
+                          .examples = kept,
+                          .options = f->options,
+                          .told = f->told,
+                          .noise = f->noise};
+    blind.options.normals = PELT_NORMALS_ROWS;
+    if (f->options.corrective == PELT_CORRECTIVE_KERNEL) blind.options.kernel.family = PELT_FAMILY_KERNEL; /* quick */
+    begin_part(&blind, f->low, high);
+    *rows = normal_error(&blind, fit_once(&blind, error), held, error);
+    if (*rows >= 0 && !find_rings(&blind, error)) {
+        pelt_corrective without = *blind.model.corrective;
+        without.tilts = NULL;
+        blind.model.corrective = &without;
+        *surface = normal_error(&blind, pelt_model_arrange(blind.arena, &blind.model, error), held, error);
+    }
+    pelt_arena_free(blind.arena);
+}
+
+/* Rows or the surface, by examples that are held out of a quick fit; like ridges, never by those of the hold-out
+   figure. Takes some of the time until f->high. */
+static pelt_result choose_normals(pelt_fitting *f, pelt_error *error) {
+    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), end = f->low + 0.2 * (f->high - f->low);
+    double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0);
+    if (f->options.normals != PELT_NORMALS_AUTO) return PELT_OK;
+    f->options.normals = f->options.corrective == PELT_CORRECTIVE_NONE ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS;
+    if (f->options.corrective == PELT_CORRECTIVE_NONE || f->options.eigen.preset == PELT_PRESET_VERTEX_PROGRAM)
+        return PELT_OK;
+    pelt_examples seen, unseen, kept, held;
+    double rows = -1, surface = -1;
+    PELT_SCOPED pelt_arena *work = pelt_arena_new(0);
+    pelt_result result = pelt_split_examples(work, f->bundle, f->examples, fraction, &seen, &unseen, error);
+    if (!result) result = pelt_split_examples(work, f->bundle, seen, usual_holdout, &kept, &held, error);
+    if (result) return result;
+    if (!held.count || !kept.count) kept = held = f->examples; /* there are too few */
+    try_normals(f, kept, held, end, &rows, &surface, error);
+    f->low = end;
+    if (error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY) return error->code;
+    *error = (pelt_error){0};
+    if (surface >= 0 && surface < rows) f->options.normals = PELT_NORMALS_SURFACE;
+    f->report.seconds += pelt_wall_seconds() - wall;
+    f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
+    return PELT_OK;
+}
+
 /* The hold-out figure comes from a fit that has not seen those examples; the skin that is written has seen all. */
 static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_error *error) {
     double fraction = f->options.holdout == 0 ? usual_holdout : f->options.holdout;
@@ -329,7 +400,7 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_e
     if (measured) share_time(&f->options, ends);
     begin_part(f, 0, ends[0]);
     if (is_fitted(&f->options) && clean_examples(f, clean, error)) return NULL;
-    if (f->examples.count && choose_ridge(f, error)) return NULL;
+    if (f->examples.count && (choose_ridge(f, error) || choose_normals(f, error))) return NULL;
     const pelt_arrangement *arrangement = fit_once(f, error);
     if (!arrangement) return NULL;
     if (measured) {

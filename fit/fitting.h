@@ -31,6 +31,11 @@ typedef struct pelt_fitting {
     double pull;          /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
 } pelt_fitting;
 
+/* Whether correctives change the rest normals too. */
+static inline bool pelt_has_tilts(const pelt_fitting *f) {
+    return f->options.normals == PELT_NORMALS_AUTO || f->options.normals == PELT_NORMALS_ROWS;
+}
+
 /* The weight of an example. */
 static inline double pelt_example_weight(const pelt_example *example) {
     return example->weight != 0 ? (double)example->weight : 1;

@@ -19,6 +19,7 @@ static const char *const rbf_names[] = {PELT_RBFS(NAME)};
 static const char *const distance_names[] = {PELT_DISTANCES(NAME)};
 static const char *const rotation_names[] = {PELT_ROTATIONS(NAME)};
 static const char *const pose_choice_names[] = {PELT_POSE_CHOICES(NAME)};
+static const char *const normals_names[] = {PELT_NORMALS(NAME)};
 static const char *const preset_names[] = {PELT_PRESETS(NAME)};
 #undef NAME
 
@@ -43,6 +44,10 @@ const char *pelt_method_name(pelt_method method) {
 
 const char *pelt_family_name(pelt_family family) {
     return (unsigned)family < PELT_FAMILY_COUNT ? family_names[family] : "";
+}
+
+const char *pelt_normals_name(pelt_normals normals) {
+    return (unsigned)normals < PELT_NORMALS_COUNT ? normals_names[normals] : "";
 }
 
 /* A method is named after its corrective; without one, by whether it has driven joints. */
@@ -81,6 +86,7 @@ typedef struct option {
 
 static const option options_list[] = {
     {"influences", COUNT, AT(influences), 1, PELT_MOST_WEIGHTS, ANY_BLEND, 0},
+    {"normals", CHOICE, AT(normals), 0, PELT_NORMALS_COUNT - 1, ANY_BLEND, ANY_CORRECTIVE, normals_names},
     {"rest", CHOICE, AT(fitted.rest), 0, PELT_REST_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0, rest_names},
     {"drop_joints", LIST, AT(fitted.drop_joints.count), 0, 0, BLEND(FIT) | BLEND(JOINTS), 0},
     {"smooth", NUMBER, AT(fitted.smooth), -INFINITY, 1e6, BLEND(FIT) | BLEND(JOINTS), 0},
@@ -92,7 +98,6 @@ static const option options_list[] = {
     {"drive", LIST, AT(joints.drive), 0, 0, BLEND(JOINTS), 0},
     {"ridge", NUMBER, AT(joints.ridge), -INFINITY, 1e6, BLEND(JOINTS), 0},
     {"normal_scale", NUMBER, AT(joints.normal_scale), -INFINITY, 1e6, BLEND(JOINTS), 0},
-    {"plain_normals", SWITCH, AT(displacement.plain_normals), 0, 1, 0, ANY_CORRECTIVE},
     {"displacements", COUNT, AT(displacement.displacements), 16, 32, 0, ANY_CORRECTIVE},
     {"control_scale", LIST, AT(displacement.control_scale_count), 0, 0, 0, ANY_CORRECTIVE},
     {"poses", COUNT, AT(psd.poses), 1, 2048, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
@@ -367,6 +372,9 @@ pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
     pelt_result together = check_distances(o, error);
     if (!together) together = apply_preset(o, error);
     if (together) return together;
+    if (o->normals == PELT_NORMALS_ROWS && o->corrective == PELT_CORRECTIVE_NONE)
+        return pelt_fail_option(error, "normals",
+                                "rows belong to correctives, and there is none: use surface or blend");
     if (o->displacement.displacements % 16)
         return pelt_fail_option(error, "displacements", "%u: choose from 16, 32 (bits)", o->displacement.displacements);
     if (!(o->holdout <= 0.9)) return pelt_fail_option(error, "holdout", "%g is not a share up to 0.9", o->holdout);

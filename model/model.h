@@ -24,6 +24,7 @@ typedef struct pelt_model {
     uint64_t mesh_hash;                /* of the mesh it was made for; 0: unknown */
     pelt_influences influences;        /* joints of the skeleton, then driven ones */
     const pelt_corrective *corrective; /* NULL: none */
+    const pelt_rings *rings;           /* normals are recomputed from the deformed surface; NULL: they are not */
     bool in_16_bits;                   /* storage of its displacements */
     const uint32_t *order;             /* [vertex_count] in slot order, if known; NULL: found by packing */
     uint32_t driven_count;

@@ -225,6 +225,7 @@ static pelt_result arrange(void *user, pelt_error *error) {
     p->skin.rest_normals = to_blocks(p, p->model->normals, 3);
     if (p->model->mesh_hash) p->skin.mesh_hash = &p->model->mesh_hash;
     if (p->model->tangents) p->skin.rest_tangents = to_blocks(p, tangents_across_normals(p->arena, p->model), 4);
+    if (p->model->rings) pelt_pack_rings(p->arena, p->model, p->order, &p->skin, p->sizes);
     return pelt_pack_corrective(p->arena, p->model, p->order, &p->skin, p->sizes, error);
 }
 

@@ -17,6 +17,11 @@ void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *orde
 pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
                                  uint64_t *sizes, pelt_error *error);
 
+/* The section RING (pack_rings.c); and the vertices of each block by the length of their walks, the longest first. */
+void pelt_sort_walks(const pelt_model *model, uint32_t *order);
+void pelt_pack_rings(pelt_arena *arena, const pelt_model *model, const uint32_t *order, pelt_skin *skin,
+                     uint64_t *sizes);
+
 /* -- Twins (twins.c): vertices with one rest position and one normal ------------------------------------------------ */
 
 /* Moves twins into the same block, if another vertex with the same joints can take their place. */

@@ -71,6 +71,7 @@ void pelt_model_order(pelt_arena *arena, const pelt_model *model, uint32_t *orde
         pelt_block_order(arena, &model->influences, n, (pelt_block_columns){joints, joints}, order);
     }
     if (!c || !c->displacements) pelt_gather_twins(arena, model, order);
+    if (model->rings) pelt_sort_walks(model, order);
 }
 
 /* -- Rows ---------------------------------------------------------------------------------------------------------- */

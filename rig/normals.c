@@ -12,7 +12,7 @@
    edge across it) from the rest pose to any other shape, so that at rest the true normals are the file's own. */
 
 #include "rig/maths.h"
-#include "rig/rig.h"
+#include "rig/smoothing.h"
 #include <math.h>
 #include <string.h>
 
@@ -38,11 +38,9 @@ static bool normalise(double v[3]) {
     return sound;
 }
 
-typedef enum weighting { BY_ANGLE, BY_AREA } weighting;
-
 /* Adds the normals of all triangles to the leaders of their corners (leaders NULL: each vertex leads itself). */
 static void sum_corners(const float *positions, const uint32_t *leaders, const uint32_t *triangles,
-                        uint32_t triangle_count, weighting by, float *normals) {
+                        uint32_t triangle_count, pelt_weighting by, float *normals) {
     for (size_t t = 0; t < triangle_count; t++) {
         const uint32_t *corner = triangles + 3 * t;
         const float *a = positions + 3 * (size_t)corner[0], *b = positions + 3 * (size_t)corner[1],
@@ -52,9 +50,9 @@ static void sum_corners(const float *positions, const uint32_t *leaders, const u
         pelt_cross(u, v, n);
         double area = pelt_length(n); /* twice */
         if (!(area > 0) || !isfinite(area)) continue;
-        weights[0] = by == BY_AREA ? area : angle_of(area, pelt_dot(u, v));
-        weights[1] = by == BY_AREA ? area : angle_of(area, -pelt_dot(u, w));
-        weights[2] = by == BY_AREA ? area : fmax(0, pi - weights[0] - weights[1]);
+        weights[0] = by == PELT_BY_AREA ? area : angle_of(area, pelt_dot(u, v));
+        weights[1] = by == PELT_BY_AREA ? area : angle_of(area, -pelt_dot(u, w));
+        weights[2] = by == PELT_BY_AREA ? area : fmax(0, pi - weights[0] - weights[1]);
         for (int k = 0; k < 3; k++) {
             float *to = normals + 3 * (size_t)(leaders ? leaders[corner[k]] : corner[k]);
             for (int i = 0; i < 3; i++) to[i] += (float)(n[i] * (weights[k] / area));
@@ -70,7 +68,7 @@ static bool unit(const float *from, double to[3]) {
 void pelt_mesh_normals(const float *positions, uint32_t vertex_count, const uint32_t *triangles,
                        uint32_t triangle_count, float *normals) {
     memset(normals, 0, 3 * (size_t)vertex_count * sizeof *normals);
-    sum_corners(positions, NULL, triangles, triangle_count, BY_ANGLE, normals);
+    sum_corners(positions, NULL, triangles, triangle_count, PELT_BY_ANGLE, normals);
     for (size_t v = 0; v < vertex_count; v++) {
         double n[3];
         if (!unit(normals + 3 * v, n)) n[2] = 1;
@@ -114,7 +112,7 @@ bool pelt_smooth_normals(pelt_mesh *mesh) {
     float *sums = PELT_NEW(arena, 3 * n, float);
     uint32_t *leaders = find_leaders(arena, mesh, (pelt_examples){0}, crease);
     bool done = !pelt_arena_failed(arena);
-    if (done) sum_corners(mesh->positions, leaders, mesh->triangles, mesh->triangle_count, BY_ANGLE, sums);
+    if (done) sum_corners(mesh->positions, leaders, mesh->triangles, mesh->triangle_count, PELT_BY_ANGLE, sums);
     for (size_t v = 0; done && v < n; v++) {
         double sum[3];
         if (unit(sums + 3 * (size_t)leaders[v], sum))
@@ -127,14 +125,6 @@ bool pelt_smooth_normals(pelt_mesh *mesh) {
 
 /* File normals within a tenth of a degree are equal: exporters compute those of twins separately, and round. */
 static const double AGREE = 1 - 1.5e-6;
-
-struct pelt_smoothing {
-    const pelt_mesh *mesh;
-    weighting by;
-    const uint32_t *leaders; /* [vertex] the first of its group */
-    uint32_t *across;        /* [leader] the other end of an edge, which gives the frame's first axis */
-    float *bends;            /* [leader][3] the file's normal in the frame of the rest surface */
-};
 
 /* The frame of the surface at a leader, whose normal is given. False if the edge is parallel to it. */
 static bool frame_of(const pelt_smoothing *s, uint32_t leader, const float *positions, const double normal[3],
@@ -202,10 +192,10 @@ const pelt_smoothing *pelt_smoothing_of(pelt_arena *arena, const pelt_mesh *mesh
     float *bends = PELT_NEW(arena, 3 * n, float), *surface = PELT_NEW(arena, 3 * n, float);
     uint32_t *leaders = find_leaders(arena, mesh, examples, AGREE);
     if (pelt_arena_failed(arena)) return NULL;
-    *s = (pelt_smoothing){mesh, BY_AREA, leaders, across, bends};
+    *s = (pelt_smoothing){mesh, PELT_BY_AREA, leaders, across, bends};
     double by_area = sum_rest(s, surface);
-    s->by = BY_ANGLE;
-    if (sum_rest(s, surface) > by_area) s->by = BY_AREA, sum_rest(s, surface);
+    s->by = PELT_BY_ANGLE;
+    if (sum_rest(s, surface) > by_area) s->by = PELT_BY_AREA, sum_rest(s, surface);
     choose_edges(arena, s, surface);
     if (pelt_arena_failed(arena)) return NULL;
     bend_normals(s, surface);

@@ -247,6 +247,22 @@ const float *pelt_shading_normals(pelt_arena *arena, const pelt_smoothing *smoot
    file's own. Zero where there is no area. */
 void pelt_surface_normals(const pelt_smoothing *smoothing, const float *positions, float *normals);
 
+/* The walks around the vertices of a mesh, from which its normals can be recomputed in any shape (rings.c). Each two
+   corners in a row span a triangle with the vertex. */
+#define PELT_SELF UINT32_MAX
+typedef struct pelt_rings {
+    bool by_angle;           /* triangles count by their angles at the vertex; otherwise by their areas */
+    const uint32_t *leaders; /* [vertex] whose walk it shares */
+    const uint32_t *first;   /* [vertex + 1] its walk begins here; only leaders have one */
+    const uint32_t *walks;   /* vertices, one for all at a place; PELT_SELF separates walks */
+    const float *bends;      /* [leader][3] the file's normal in the frame of the surface; NULL: they agree */
+    const uint32_t *across;  /* [leader] the vertex that the first axis of that frame points to */
+    uint32_t bare;           /* vertices without a triangle that has an area */
+} pelt_rings;
+
+/* point_of [vertex]: vertices that never part. The arena owns it; NULL if that fails. The smoothing must outlive it. */
+const pelt_rings *pelt_rings_of(pelt_arena *arena, const pelt_smoothing *smoothing, const uint32_t *point_of);
+
 /* The true normals of an example: its own, or those of its surface, written to `space` [vertex_count][3]. */
 const float *pelt_true_normals(const pelt_smoothing *smoothing, const pelt_example *example, float *space);
 

@@ -29,7 +29,7 @@ static void add_corrective(const pelt_skin *skin, const char *scratch, pelt_defo
 }
 
 /* -- Streams ------------------------------------------------------------------------------------------------------
-   Output in any other layout than the loops write (packed floats in slot order) goes through a buffer that stays in the
+   Output in any other layout than the loops write (packed floats in slot order) goes through buffers that stay in the
    L1 cache, a few blocks at a time. */
 
 enum { CHUNK = 8, CHUNK_SLOTS = CHUNK * PELT_BLOCK };
@@ -39,38 +39,135 @@ static int is_plain(const pelt_stream *stream, size_t parts) {
     return !stream->data || (!stream->half && (!stream->stride || stream->stride == bytes));
 }
 
-static void deform_in_chunks(pelt_deform_job job, const pelt_output *out) {
-    /* One more vertex than needed, since code that copies three floats may read a fourth. */
+static int is_plain_output(const pelt_output *out) {
+    return !out->vertices && is_plain(&out->positions, 3) && is_plain(&out->normals, 3) && is_plain(&out->tangents, 4);
+}
+
+/* One more vertex than needed, since code that copies three floats may read a fourth. */
+typedef struct chunk {
     float positions[3 * (CHUNK_SLOTS + 2)] __attribute__((aligned(PELT_ALIGN)));
     float normals[3 * (CHUNK_SLOTS + 2)] __attribute__((aligned(PELT_ALIGN)));
     float tangents[4 * CHUNK_SLOTS] __attribute__((aligned(PELT_ALIGN)));
-    const pelt_loops *loops = pelt_loops_of(job.skin->isa);
+} chunk;
+
+static void clear_ends(chunk *c) {
+    memset(c->positions + 3 * CHUNK_SLOTS, 0, 6 * sizeof *c->positions);
+    memset(c->normals + 3 * CHUNK_SLOTS, 0, 6 * sizeof *c->normals);
+}
+
+/* What to deliver of some blocks; NULL: not requested. */
+typedef struct parcel {
+    const float *positions, *normals, *tangents;
+} parcel;
+
+static void deliver_blocks(const pelt_skin *skin, const pelt_output *out, uint32_t first_block, uint32_t end_block,
+                           parcel from) {
     const struct {
-        const pelt_stream *stream;
-        float *buffer;
+        const pelt_stream *to;
+        const float *from;
         size_t parts;
         float last;
-    } all[] = {{&out->positions, job.positions ? positions : NULL, 3, 1},
-               {&out->normals, job.normals ? normals : NULL, 3, 0},
-               {&out->tangents, job.tangents ? tangents : NULL, 4, 0}};
-    uint32_t end = job.end_block;
-    memset(positions + 3 * CHUNK_SLOTS, 0, 6 * sizeof *positions);
-    memset(normals + 3 * CHUNK_SLOTS, 0, 6 * sizeof *normals);
-    job.positions = all[0].buffer, job.normals = all[1].buffer, job.tangents = all[2].buffer;
-    for (uint32_t b = job.first_block; b < end; b = job.end_block) {
-        job.origin = job.first_block = b;
-        job.end_block = end - b < CHUNK ? end : b + CHUNK;
-        loops->deform(&job);
-        size_t first = (size_t)b * PELT_BLOCK, count = (size_t)(job.end_block - b) * PELT_BLOCK;
-        for (int k = 0; k < 3; k++) {
-            const pelt_stream *to = all[k].stream;
-            size_t tight = to->half ? 8 : all[k].parts * sizeof(float), stride = to->stride ? to->stride : tight;
-            const uint32_t *vertices = out->vertices ? out->vertices + first : NULL;
-            pelt_delivery d = {all[k].buffer, all[k].parts, first,    count,      vertices,
-                               to->data,      stride,       to->half, all[k].last};
-            if (all[k].buffer) loops->deliver(&d);
-        }
+    } all[] = {{&out->positions, from.positions, 3, 1},
+               {&out->normals, from.normals, 3, 0},
+               {&out->tangents, from.tangents, 4, 0}};
+    size_t first = (size_t)first_block * PELT_BLOCK, count = (size_t)(end_block - first_block) * PELT_BLOCK;
+    const uint32_t *vertices = out->vertices ? out->vertices + first : NULL;
+    for (int k = 0; k < 3; k++) {
+        const pelt_stream *to = all[k].to;
+        size_t tight = to->half ? 8 : all[k].parts * sizeof(float), stride = to->stride ? to->stride : tight;
+        pelt_delivery d = {all[k].from, all[k].parts, first, count, vertices, to->data, stride, to->half, all[k].last};
+        if (all[k].from) pelt_loops_of(skin->isa)->deliver(&d);
     }
+}
+
+static uint32_t end_of_chunk(uint32_t first, uint32_t end) { return end - first < CHUNK ? end : first + CHUNK; }
+
+static void deform_in_chunks(pelt_deform_job job, const pelt_output *out) {
+    chunk buffer;
+    parcel filled = {job.positions ? buffer.positions : NULL, job.normals ? buffer.normals : NULL,
+                     job.tangents ? buffer.tangents : NULL};
+    uint32_t end = job.end_block;
+    clear_ends(&buffer);
+    job.positions = buffer.positions;
+    if (job.normals) job.normals = buffer.normals;
+    if (job.tangents) job.tangents = buffer.tangents;
+    for (uint32_t b = job.first_block; b < end; b = job.end_block) {
+        job.origin = job.first_block = b, job.end_block = end_of_chunk(b, end);
+        pelt_loops_of(job.skin->isa)->deform(&job);
+        deliver_blocks(job.skin, out, b, job.end_block, filled);
+    }
+}
+
+/* -- Two passes ------------------------------------------------------------------------------------------------------
+   Skins with rings: positions of the whole mesh first, then normals from them. The first pass leaves tangents across
+   the blend's normals; the second turns them across the surface's. Buffers that the second pass cannot read from, such
+   as half floats, are filled from copies that are kept in scratch memory. */
+
+typedef struct kept {
+    float *positions, *tangents;
+} kept;
+
+static kept kept_in(const pelt_skin *skin, char *scratch) {
+    pelt_surface_offsets at = pelt_surface_layout(skin);
+    return (kept){(float *)(scratch + at.positions), (float *)(scratch + at.tangents)};
+}
+
+static void deform_and_keep(pelt_deform_job job, const pelt_output *out, kept keep) {
+    float unused[3 * CHUNK_SLOTS] __attribute__((aligned(PELT_ALIGN))); /* normals of the blend */
+    uint32_t end = job.end_block;
+    job.normals = job.tangents ? unused : NULL;
+    for (uint32_t b = job.first_block; b < end; b = job.end_block) {
+        job.origin = job.first_block = b, job.end_block = end_of_chunk(b, end);
+        job.positions = keep.positions + (size_t)b * 3 * PELT_BLOCK;
+        if (job.tangents) job.tangents = keep.tangents + (size_t)b * 4 * PELT_BLOCK;
+        pelt_loops_of(job.skin->isa)->deform(&job);
+        deliver_blocks(job.skin, out, b, job.end_block, (parcel){job.positions, NULL, NULL});
+    }
+}
+
+static void shade_in_chunks(pelt_shade_job job, const pelt_output *out, kept keep) {
+    chunk buffer;
+    uint32_t end = job.end_block;
+    clear_ends(&buffer);
+    job.positions = keep.positions, job.normals = buffer.normals;
+    if (job.tangents) job.tangents = buffer.tangents;
+    for (uint32_t b = job.first_block; b < end; b = job.end_block) {
+        job.origin = job.first_block = b, job.end_block = end_of_chunk(b, end);
+        job.tangents_given = keep.tangents + (size_t)b * 4 * PELT_BLOCK;
+        pelt_loops_of(job.skin->isa)->shade(&job);
+        deliver_blocks(job.skin, out, b, job.end_block, (parcel){NULL, job.normals, job.tangents});
+    }
+}
+
+/* The part of a range that the skin has. */
+static pelt_range inside(const pelt_skin *skin, pelt_range blocks) {
+    uint32_t first = blocks.first < skin->block_count ? blocks.first : skin->block_count,
+             most = skin->block_count - first;
+    return (pelt_range){first, blocks.count < most ? blocks.count : most};
+}
+
+/* `scratch` is not written. */
+static void shade(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *out) {
+    blocks = inside(skin, blocks);
+    pelt_shade_job job = {
+        .skin = skin,
+        .positions = out->positions.data,
+        .first_block = blocks.first,
+        .end_block = blocks.first + blocks.count,
+        .normals = out->normals.data,
+        .tangents = skin->rest_tangents ? out->tangents.data : NULL,
+    };
+    if (!is_plain_output(out)) {
+        shade_in_chunks(job, out, kept_in(skin, (char *)scratch));
+        return;
+    }
+    job.tangents_given = job.tangents;
+    job.stream = pelt_output_size(skin) > STREAM_BYTES && aligned(job.normals);
+    pelt_loops_of(skin->isa)->shade(&job);
+}
+
+void pelt_shade(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *out) {
+    if (skin->rings && out->normals.data) shade(skin, scratch, blocks, out);
 }
 
 /* -- Boxes --------------------------------------------------------------------------------------------------------- */
@@ -102,19 +199,39 @@ static uint32_t first_scaled(const pelt_skin *skin, const float *palette) {
     return j;
 }
 
-void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *out) {
+static void deform(pelt_deform_job job, const pelt_output *out) {
+    if (!is_plain_output(out)) {
+        deform_in_chunks(job, out);
+        return;
+    }
+    job.stream = pelt_output_size(job.skin) > STREAM_BYTES && aligned(job.positions) && aligned(job.normals) &&
+                 aligned(job.tangents);
+    pelt_loops_of(job.skin->isa)->deform(&job);
+}
+
+static void deform_and_shade(pelt_deform_job job, char *scratch, const pelt_output *out) {
+    const pelt_skin *skin = job.skin;
+    if (!is_plain_output(out)) {
+        deform_and_keep(job, out, kept_in(skin, scratch));
+    } else {
+        if (!job.tangents) job.normals = NULL;
+        pelt_loops_of(skin->isa)->deform(&job);
+    }
+    if (job.first_block == 0 && job.end_block == skin->block_count) shade(skin, scratch, pelt_all_blocks(skin), out);
+}
+
+void pelt_deform_to(const pelt_skin *skin, void *scratch, pelt_range blocks, const pelt_output *out) {
     pelt_pose_offsets at = pelt_pose_layout(skin);
     const pelt_pose_head *head = scratch;
-    uint32_t first = blocks.first < skin->block_count ? blocks.first : skin->block_count;
-    uint32_t count = blocks.count < skin->block_count - first ? blocks.count : skin->block_count - first;
     lane_boxes boxes __attribute__((aligned(PELT_ALIGN)));
+    blocks = inside(skin, blocks);
     pelt_deform_job job = {
         .skin = skin,
         .palette = (const float *)((const char *)scratch + at.palette),
         .normal_palette = (const float *)((const char *)scratch + at.normal_palette),
         .first_scaled = UINT32_MAX,
-        .first_block = first,
-        .end_block = first + count,
+        .first_block = blocks.first,
+        .end_block = blocks.first + blocks.count,
         .box = out->box ? boxes.low[0] : NULL,
         .positions = out->positions.data,
         .normals = out->normals.data,
@@ -124,16 +241,14 @@ void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range block
     if (out->normals.data && !head->rigid) job.first_scaled = first_scaled(skin, job.palette);
     if (pelt_has_corrective(skin)) add_corrective(skin, (const char *)scratch + at.size, &job);
     if (out->box) empty_boxes(&boxes);
-    if (out->vertices || !is_plain(&out->positions, 3) || !is_plain(&out->normals, 3) || !is_plain(&out->tangents, 4)) {
-        deform_in_chunks(job, out);
-    } else {
-        job.stream = pelt_output_size(skin) > STREAM_BYTES && aligned(job.positions) && aligned(job.normals) &&
-                     aligned(job.tangents);
-        pelt_loops_of(skin->isa)->deform(&job);
-    }
+    if (skin->rings && job.normals)
+        deform_and_shade(job, scratch, out);
+    else
+        deform(job, out);
     if (out->box) join_boxes(&boxes, out->box);
 }
 
+/* The scratch memory is only written for outputs that are not plain. */
 void pelt_deform(const pelt_skin *skin, const void *scratch, pelt_range blocks, float *positions, float *normals) {
-    pelt_deform_to(skin, scratch, blocks, &(pelt_output){.positions = {positions}, .normals = {normals}});
+    pelt_deform_to(skin, (void *)scratch, blocks, &(pelt_output){.positions = {positions}, .normals = {normals}});
 }

@@ -69,6 +69,7 @@ typedef struct pelt_file_section {
     X(AXIS_WEIGHTS, PELT_FOURCC('A', 'W', 'G', 'T'), PELT_PRIVATE(AXIS_WEIGHTS), 0, 0)                                 \
     X(FEATURES, PELT_FOURCC('F', 'T', 'S', 'U'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
     X(NEAR, PELT_FOURCC('N', 'E', 'A', 'R'), PELT_PRIVATE(NEAR), 0, 0)                                                 \
+    X(RINGS, PELT_FOURCC('R', 'I', 'N', 'G'), rings, 0, 0)                                                             \
     X(FACTS, PELT_FOURCC('F', 'A', 'C', 'T'), facts, 0, 0)                                                             \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
@@ -301,6 +302,32 @@ typedef struct pelt_file_feature_group {
     uint64_t unused[3];
 } pelt_file_feature_group;
 
+/* -- Normals of the deformed surface: the section RING ----------------------------------------------------------------
+   Offsets are from the start of the section. A block has one patch, or several where its vertices have very many
+   neighbours. The tile of a patch is the block's own 16 slots, then the patch's neighbours; its rows walk around the
+   16 vertices by places in the tile, times two, so that a processor finds them without a shift. */
+
+enum { PELT_TILE = 128 }; /* the most slots of a tile */
+
+typedef struct pelt_file_patch {
+    uint32_t first_neighbor, first_row;
+    uint32_t lengths[4]; /* how many rows are for the first, second, third, last four vertices; odd, and never more
+                            than for those before */
+} pelt_file_patch;
+
+typedef struct pelt_file_rings {
+    uint32_t by_angle;    /* triangles count by their angle at the vertex; 0: by their area */
+    float scale;          /* of the sums: near 1 over the square of an edge, so that their squares are in range */
+    uint32_t patch_count; /* at least one for each block */
+    uint32_t unused;
+    uint64_t firsts;    /* u32 [block_count + 1] the first patch of each block */
+    uint64_t patches;   /* pelt_file_patch [patch_count + 1] */
+    uint64_t neighbors; /* u32: slots */
+    uint64_t rows;      /* u8 [row][16] */
+    uint64_t bends;     /* f32 [block][3][16] the normal in the frame of the surface, or 0 */
+    uint64_t across;    /* u32 [block][16] the slot that the first axis of that frame points to, or 0 */
+} pelt_file_rings;
+
 /* Centres are processed sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
 
@@ -335,6 +362,7 @@ _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 3
 _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,
                "the structures of FTSU have no hidden padding");
+_Static_assert(sizeof(pelt_file_rings) == 64 && sizeof(pelt_file_patch) == 24, "RING has no hidden padding");
 _Static_assert(sizeof(pelt_facts) == 128 && sizeof(pelt_fact_measure) == 48, "FACT has no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");

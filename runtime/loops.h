@@ -116,6 +116,24 @@ static inline pelt_corrective_offsets pelt_corrective_outputs(const pelt_skin *s
 }
 pelt_corrective_offsets pelt_corrective_layout(const pelt_skin *skin);
 
+/* The end of scratch memory: positions and tangents of all slots, between the two passes of skins with rings, if the
+   caller's buffers are not like that. */
+typedef struct pelt_surface_offsets {
+    uint64_t positions; /* [slot][3] */
+    uint64_t tangents;  /* [slot][4] */
+    uint64_t size;      /* of all scratch memory */
+} pelt_surface_offsets;
+
+static inline pelt_surface_offsets pelt_surface_layout(const pelt_skin *skin) {
+    uint64_t slots = skin->rings ? (uint64_t)skin->block_count * PELT_BLOCK : 0;
+    pelt_surface_offsets at;
+    at.positions = pelt_pose_layout(skin).size + (pelt_has_corrective(skin) ? pelt_corrective_layout(skin).size : 0);
+    /* One more line, since code that copies three floats may read a fourth. */
+    at.tangents = at.positions + (slots ? slots * 3 * sizeof(float) + PELT_ALIGN : 0);
+    at.size = at.tangents + (skin->rest_tangents ? slots * 4 * sizeof(float) : 0);
+    return at;
+}
+
 /* Computes coefficients or distances from the joints' rotations and translations, and from the controls. */
 void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
 
@@ -179,6 +197,18 @@ typedef struct pelt_deform_job {
     int stream;      /* use non-temporal stores; then buffers are aligned to 64 */
 } pelt_deform_job;
 
+/* The second pass of skins with rings: normals of the deformed surface, and tangents across them. */
+typedef struct pelt_shade_job {
+    const pelt_skin *skin;
+    const float *positions; /* [slot][3] of the whole mesh */
+    uint32_t first_block, end_block;
+    uint32_t origin;             /* the first block of what follows */
+    const float *tangents_given; /* [slot][4] as the first pass leaves them */
+    float *normals;
+    float *tangents; /* NULL: not requested; may be tangents_given */
+    int stream;      /* as in pelt_deform_job */
+} pelt_shade_job;
+
 /* Some vertices of one attribute, on their way from a buffer to the caller. */
 typedef struct pelt_delivery {
     const float *from; /* [count][parts], plus four more readable floats */
@@ -192,6 +222,11 @@ typedef struct pelt_delivery {
 } pelt_delivery;
 
 typedef float four __attribute__((vector_size(16)));
+
+/* Row `place / 2` of rows of four; place is even. */
+static inline const float *row_at(const float (*rows)[4], size_t place) {
+    return (const float *)((const char *)rows + 8 * place);
+}
 
 #define LARGEST_HALF 65504.0f
 
@@ -214,6 +249,7 @@ typedef struct pelt_fill_job {
 /* The loops of one instruction set. */
 typedef struct pelt_loops {
     void (*deform)(const pelt_deform_job *job);
+    void (*shade)(const pelt_shade_job *job);
     void (*deliver)(const pelt_delivery *delivery);
     int (*pose_joints)(const pelt_joints_job *job); /* returns whether all matrices are rigid */
     void (*pose_corrective)(const pelt_corrective_job *job);

@@ -85,6 +85,54 @@ static pelt_result check_blocks(const pelt_skin *skin) {
     return PELT_OK;
 }
 
+static int is_sound_patch(const pelt_file_patch *p) {
+    int sound = p[0].first_neighbor <= p[1].first_neighbor &&
+                p[1].first_neighbor - p[0].first_neighbor <= PELT_TILE - PELT_BLOCK && p[0].first_row < p[1].first_row;
+    uint32_t most = p[1].first_row - p[0].first_row;
+    for (int i = 0; i < 4; most = p->lengths[i++]) sound &= p->lengths[i] % 2 == 1 && p->lengths[i] <= most;
+    return sound;
+}
+
+/* Places are in the tile of their patch. */
+static pelt_result check_patches(const pelt_section *s, const pelt_skin *skin) {
+    const pelt_file_rings *r = skin->rings;
+    const uint32_t *firsts = pelt_array_at(s, r->firsts, (uint64_t)skin->block_count + 1, sizeof *firsts, 1);
+    const pelt_file_patch *patches = pelt_array_at(s, r->patches, (uint64_t)r->patch_count + 1, sizeof *patches, 1);
+    if (!firsts || !patches) return PELT_ERROR_FORMAT;
+    int ordered = firsts[0] == 0 && firsts[skin->block_count] == r->patch_count;
+    for (uint32_t b = 0; b < skin->block_count; b++) ordered &= firsts[b] < firsts[b + 1];
+    ordered &= patches[0].first_neighbor == 0 && patches[0].first_row == 0;
+    for (uint32_t p = 0; p < r->patch_count; p++) ordered &= is_sound_patch(&patches[p]);
+    if (!ordered) return PELT_ERROR_INDEX;
+    uint64_t neighbor_count = patches[r->patch_count].first_neighbor, row_count = patches[r->patch_count].first_row;
+    const uint32_t *neighbors = pelt_array_at(s, r->neighbors, neighbor_count, sizeof *neighbors, 1);
+    const uint8_t *rows = pelt_array_at(s, r->rows, row_count, PELT_BLOCK, 1);
+    if (!neighbors || !rows) return PELT_ERROR_FORMAT;
+    int inside = pelt_all_below_u32(neighbors, neighbor_count, (uint64_t)skin->block_count * PELT_BLOCK);
+    for (uint32_t p = 0; p < r->patch_count; p++) {
+        uint32_t size = PELT_BLOCK + patches[p + 1].first_neighbor - patches[p].first_neighbor;
+        for (uint64_t i = (uint64_t)patches[p].first_row * PELT_BLOCK;
+             i < (uint64_t)patches[p + 1].first_row * PELT_BLOCK; i++)
+            inside &= rows[i] % 2 == 0 && rows[i] / 2u < size;
+    }
+    return inside ? PELT_OK : PELT_ERROR_INDEX;
+}
+
+static pelt_result check_rings(const pelt_skin *skin, uint64_t size) {
+    const pelt_file_rings *r = skin->rings;
+    pelt_section s = {(const char *)r, size};
+    if (!r) return PELT_OK;
+    if (size < sizeof *r || r->by_angle > 1 || !r->bends != !r->across) return PELT_ERROR_FORMAT;
+    if (!pelt_all_finite(&r->scale, 1) || !(r->scale > 0)) return PELT_ERROR_NUMBER;
+    pelt_result result = check_patches(&s, skin);
+    if (result || !r->bends) return result;
+    uint64_t slots = (uint64_t)skin->block_count * PELT_BLOCK;
+    const uint32_t *across = pelt_array_at(&s, r->across, slots, sizeof *across, 1);
+    if (!across) return PELT_ERROR_FORMAT;
+    if (!pelt_all_below_u32(across, slots, slots)) return PELT_ERROR_INDEX;
+    return pelt_check_floats(&s, r->bends, slots, 3);
+}
+
 static pelt_result check_facts(const pelt_facts *f, uint64_t size) {
     const char *bytes = (const char *)f;
     if (!f) return PELT_OK;
@@ -125,6 +173,7 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     if (result == PELT_OK) result = check_controls(&opened, sizes[PELT_SECTION_CONTROLS], sizes[PELT_SECTION_NAMES]);
     if (result == PELT_OK) result = check_blocks(&opened);
     if (result == PELT_OK) result = pelt_check_corrective(&opened, sizes);
+    if (result == PELT_OK) result = check_rings(&opened, sizes[PELT_SECTION_RINGS]);
     if (result == PELT_OK) result = check_facts(opened.facts, sizes[PELT_SECTION_FACTS]);
     if (result == PELT_OK && !pelt_is_text(opened.about, sizes[PELT_SECTION_ABOUT])) result = PELT_ERROR_FORMAT;
     if (result != PELT_OK) return result;
@@ -134,10 +183,7 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     return PELT_OK;
 }
 
-size_t pelt_scratch_size(const pelt_skin *skin) {
-    return pelt_memory_size(pelt_pose_layout(skin).size +
-                            (pelt_has_corrective(skin) ? pelt_corrective_layout(skin).size : 0));
-}
+size_t pelt_scratch_size(const pelt_skin *skin) { return pelt_memory_size(pelt_surface_layout(skin).size); }
 
 size_t pelt_tangents_size(const pelt_skin *skin) { return (size_t)skin->block_count * PELT_BLOCK * 4 * sizeof(float); }
 

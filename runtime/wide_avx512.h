@@ -230,6 +230,24 @@ static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x,
     }
 }
 
+/* Four rows, four apart, side by side: their quarters are transposed as one. */
+static inline __m512 four_rows(const float (*rows)[4], const uint8_t *place) {
+    __m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(row_at(rows, place[0]))),
+                                    _mm_load_ps(row_at(rows, place[4])), 1),
+           b = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(row_at(rows, place[8]))),
+                                    _mm_load_ps(row_at(rows, place[12])), 1);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1);
+}
+
+static inline __attribute__((always_inline)) void columns(const float (*rows)[4], const uint8_t *place, wide out[4]) {
+    __m512 a = four_rows(rows, place), b = four_rows(rows, place + 1), c = four_rows(rows, place + 2),
+           d = four_rows(rows, place + 3);
+    __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d), ab2 = _mm512_unpackhi_ps(a, b),
+           cd2 = _mm512_unpackhi_ps(c, d);
+    out[0] = (wide)_mm512_shuffle_ps(ab, cd, 0x44), out[1] = (wide)_mm512_shuffle_ps(ab, cd, 0xee);
+    out[2] = (wide)_mm512_shuffle_ps(ab2, cd2, 0x44), out[3] = (wide)_mm512_shuffle_ps(ab2, cd2, 0xee);
+}
+
 /* A whole 3x4 matrix, four lanes per row; the last four lanes are unused. */
 #define WHOLE_MATRICES
 typedef __m512 affine;

@@ -102,9 +102,9 @@ static void options_are_set_by_name(void **state) {
     pelt_fit_options o = {.method = PELT_METHOD_KERNEL};
     pelt_error error = {0};
 #define SET(name, text) assert_int_equal(pelt_fit_options_set(&o, name, text, &error), PELT_OK)
-    SET("per_vertex", "20"), SET("family", "arc"), SET("plain_normals", "1");
+    SET("per_vertex", "20"), SET("family", "arc"), SET("normals", "blend");
     assert_true(o.kernel.per_vertex == 20 && !o.eigen.per_vertex && o.kernel.family == PELT_FAMILY_ARC);
-    assert_int_equal(o.displacement.plain_normals, 1);
+    assert_int_equal(o.normals, PELT_NORMALS_BLEND);
     SET("corrective", "eigen"), SET("per_vertex", "7"), SET("width", "0.5"), SET("fade", "0");
     assert_true(o.eigen.per_vertex == 7 && o.eigen.width == 0.5 && o.psd.width == 0 && o.eigen.fade < 0);
     SET("blend", "joints"), SET("smooth", "0.25"), SET("rest", "keep"), SET("holdout", "0"), SET("threads", "3");

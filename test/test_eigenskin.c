@@ -205,8 +205,8 @@ static void no_vertex_has_more_displacements_than_its_budget(void **state) {
             pelt_fitting f = corrected_fitting(bundle, clip);
             pelt_error error = {0};
             f.options.eigen.per_vertex = per_vertex, f.options.eigen.per_joint = per_joint;
-            f.options.displacement.plain_normals = per_joint == 4;
-            uint32_t for_normals = f.options.displacement.plain_normals ? 0 : per_vertex / 2;
+            f.options.normals = per_joint == 4 ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS;
+            uint32_t for_normals = f.options.normals == PELT_NORMALS_BLEND ? 0 : per_vertex / 2;
             assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
             const pelt_corrective *c = f.model.corrective;
             assert_true(most_per_vertex(c->displacements, VERTICES) <= per_vertex - for_normals);
@@ -532,7 +532,7 @@ static void the_choice_reproduces(void **state) {
     for (int again = 0; again < 2; again++) {
         pelt_error error = {0};
         f[again] = corrected_fitting(bundle, clip);
-        f[again].options.displacement.plain_normals = 1;
+        f[again].options.normals = PELT_NORMALS_BLEND;
         f[again].options.eigen.threshold = threshold, f[again].options.eigen.width = width;
         assert_int_equal(pelt_fit_eigenskin(&f[again], &error), PELT_OK);
         const pelt_eigen_findings *x = f[again].report.eigen;
@@ -1047,8 +1047,10 @@ static void normals_of_unseen_poses_are_better_than_those_of_the_blend(void **st
         const pelt_clip *train = corrected_clip(bundle, "train", sweeps(angles), angles[0], one_shape_per_joint);
         const pelt_clip *test = corrected_clip(bundle, "test", 1, unseen[0], one_shape_per_joint);
         pelt_error error = {0};
-        pelt_fit_options options = {
-            .method = PELT_METHOD_EIGEN, .eigen.per_joint = 3, .displacement.plain_normals = plain, .threads = 1};
+        pelt_fit_options options = {.method = PELT_METHOD_EIGEN,
+                                    .eigen.per_joint = 3,
+                                    .normals = plain ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS,
+                                    .threads = 1};
         pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &train, 1), &options, NULL, &error);
         if (!bytes) fail_msg("%s", error.text);
         pelt_skin skin;
@@ -1108,7 +1110,7 @@ static void figures_list_joints_and_pairs(void **state) {
         pelt_fitting f = corrected_fitting(bundle, clip);
         pelt_error error = {0};
         uint32_t coefficients = 0;
-        f.options.displacement.plain_normals = plain;
+        f.options.normals = plain ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS;
         assert_int_equal(pelt_fit_eigenskin(&f, &error), PELT_OK);
         const pelt_eigen_field_findings *x = &f.report.eigen->positions, *normals = &f.report.eigen->normals;
         assert_int_equal(x->joint_count, JOINTS - 1);
@@ -1176,7 +1178,8 @@ static pelt_bytes *wheel_skin(pelt_bundle *bundle, pelt_skin *skin) {
     const pelt_clip *clip = corrected_clip(bundle, "train", STEPS + 1, angles[0], a_wheel);
     pelt_fit_options options = {.method = PELT_METHOD_EIGEN,
                                 .threads = 1,
-                                .displacement = {.plain_normals = 1, .displacements = 32},
+                                .normals = PELT_NORMALS_BLEND,
+                                .displacement = {.displacements = 32},
                                 .eigen = {.sweeps_only = 1, .width = 0.9}};
     pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, NULL, &error);
     if (!bytes) fail_msg("%s", error.text);
@@ -1247,7 +1250,8 @@ static void the_preset_fits_into_a_vertex_program(void **state) {
         pelt_fit_options options = {.method = PELT_METHOD_EIGEN,
                                     .threads = 1,
                                     .holdout = -1,
-                                    .displacement = {.plain_normals = plain, .displacements = 32},
+                                    .normals = plain ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS,
+                                    .displacement = {.displacements = 32},
                                     .eigen.preset = PELT_PRESET_VERTEX_PROGRAM};
         pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, &report, &error);
         if (!bytes) fail_msg("%s", error.text);

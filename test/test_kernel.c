@@ -752,7 +752,7 @@ static void coefficients_of_a_cluster_solve_its_normal_equations(void **state) {
     uint32_t count = examples(angles, 40);
     corrected_parts p = corrected_parts_of(bundle, corrected_clip(bundle, "train", count, angles[0], bulges));
     pelt_error error = {0};
-    p.f.options.displacement.plain_normals = 1;
+    p.f.options.normals = PELT_NORMALS_BLEND;
     assert_int_equal(fit_kernels(&p.f, &error), PELT_OK);
     const pelt_kernel *k = p.f.model.corrective->kernel;
     const pelt_displacements *d = p.f.model.corrective->displacements;
@@ -887,7 +887,7 @@ static void normals_of_a_stretched_tube_follow_the_closed_form(void **state) {
     character_free(bundle);
 }
 
-static void displacements_have_the_same_bits_with_plain_normals(void **state) {
+static void displacements_have_the_same_bits_with_normals_of_the_blend(void **state) {
     (void)state;
     double angles[MOST][JOINTS], *d[2];
     pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
@@ -895,7 +895,7 @@ static void displacements_have_the_same_bits_with_plain_normals(void **state) {
     for (int plain = 0; plain < 2; plain++) {
         pelt_fitting f = corrected_fitting(bundle, clip);
         pelt_error error = {0};
-        f.options.displacement.plain_normals = plain;
+        f.options.normals = plain ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS;
         assert_int_equal(fit_kernels(&f, &error), PELT_OK);
         assert_true((f.model.corrective->tilts == NULL) == plain);
         d[plain] = calloc(3 * VERTICES * clip->frame_count, sizeof **d);
@@ -1118,7 +1118,7 @@ int main(void) {
         cmocka_unit_test(coefficients_of_a_cluster_solve_its_normal_equations),
         cmocka_unit_test(what_cannot_be_fitted_is_refused_with_advice),
         cmocka_unit_test(normals_of_a_stretched_tube_follow_the_closed_form),
-        cmocka_unit_test(displacements_have_the_same_bits_with_plain_normals),
+        cmocka_unit_test(displacements_have_the_same_bits_with_normals_of_the_blend),
         cmocka_unit_test(the_sides_of_a_seam_turn_apart_in_every_cluster_of_their_point),
         cmocka_unit_test(coefficients_stay_within_the_bound_in_any_pose),
         cmocka_unit_test(one_thread_and_two_give_the_same_bytes),

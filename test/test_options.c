@@ -81,7 +81,7 @@ static void options_that_nobody_uses_are_refused_with_those_who_do(void **state)
     refused((pelt_fit_options){F, .joints.ridge = 1}, "ridge", "blend joints");
     refused((pelt_fit_options){F, .joints.ridge = -1}, "ridge", "blend joints");
     refused((pelt_fit_options){F, .joints.normal_scale = 1}, "normal_scale", "blend joints");
-    refused((pelt_fit_options){.displacement.plain_normals = 1}, "plain_normals", "psd, wpsd, eigen and kernel, and");
+    refused((pelt_fit_options){.normals = PELT_NORMALS_ROWS}, "normals", "rows belong to correctives");
     refused((pelt_fit_options){.displacement.displacements = 16}, "displacements", "there is no corrective");
     refused((pelt_fit_options){.displacement = {.control_scale = &scale, .control_scale_count = 1}}, "control_scale",
             "there is no corrective");
@@ -123,8 +123,7 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){F, .convex.prune = 0.6}, "prune", "0.6 is not from 0 to 0.5");
     refused((pelt_fit_options){J, .joints.ridge = 2e6}, "ridge", "up to 1e+06");
     refused((pelt_fit_options){J, .joints.normal_scale = NAN}, "normal_scale", "nan");
-    refused((pelt_fit_options){P, .displacement.plain_normals = 2}, "plain_normals", "0 or 1");
-    refused((pelt_fit_options){P, .displacement.plain_normals = -1}, "plain_normals", "0 or 1");
+    refused((pelt_fit_options){P, .normals = PELT_NORMALS_COUNT}, "normals", "there is no choice 4");
     refused((pelt_fit_options){P, .displacement.displacements = 8}, "displacements", "8");
     refused((pelt_fit_options){P, .displacement.displacements = 24}, "displacements", "choose from 16, 32");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &small, .control_scale_count = 1}}, "control_scale",
@@ -172,7 +171,7 @@ static void ends_of_ranges_are_taken(void **state) {
         {F, .influences = 1, .convex.prune = 0.5, .fitted = {.smooth = 1e6, .rest = PELT_REST_REFIT}, .holdout = -1},
         {W, .psd = {2048, PELT_RBF_EXP, 1, PELT_DISTANCE_BLEND, PELT_ROTATIONS_EULER, PELT_POSE_CHOICE_PCA, 1e3},
          .wpsd = {64, 0}, .displacement.displacements = 32},
-        {P, .psd.poses = 1, .displacement = {1, 16, ends, 2}},
+        {P, .psd.poses = 1, .displacement = {16, ends, 2}},
         {P, .psd.distance_weights = PELT_DISTANCE_EQUAL, .psd.width = 1e-3},
         {W, .wpsd.shared_width = 1},
         {E, .eigen = {64, 64, 1, 0.5, 0.95, 1e3}},

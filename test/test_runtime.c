@@ -179,7 +179,7 @@ static output output_new(const pelt_skin *skin) {
 static void output_free(output *out) { free(out->positions), free(out->normals), free(out->tangents); }
 
 /* All of it. */
-static void deform(const pelt_skin *skin, const void *scratch, output *out) {
+static void deform(const pelt_skin *skin, void *scratch, output *out) {
     pelt_deform_to(skin, scratch, pelt_all_blocks(skin),
                    &(pelt_output){{out->positions}, {out->normals}, {out->tangents}});
 }
@@ -512,7 +512,7 @@ enum { GUARD = 0x5a };
 
 /* Deforms one range into buffers full of guard bytes, `shift` floats off alignment, and checks that the range matches
    `whole` and that the guards are intact. */
-static void check_range(const pelt_skin *skin, const void *scratch, pelt_range range, size_t shift,
+static void check_range(const pelt_skin *skin, void *scratch, pelt_range range, size_t shift,
                         const output *whole) {
     size_t margin = 64, total = whole->count / 3 * 4 + 2 * margin + shift;
     float *buffers[3];
@@ -574,7 +574,7 @@ static void any_range_of_blocks_writes_the_bytes_of_one_call_and_nothing_else(vo
 
 typedef struct halves {
     const pelt_skin *skin;
-    const void *scratch;
+    void *scratch;
     output *out;
 } halves;
 
@@ -640,7 +640,7 @@ static void check_attribute(const pelt_skin *skin, pelt_range range, const layou
     }
 }
 
-static void check_layout(const pelt_skin *skin, const void *scratch, const output *whole, const layout *l,
+static void check_layout(const pelt_skin *skin, void *scratch, const output *whole, const layout *l,
                          pelt_range range) {
     size_t slots = (size_t)skin->block_count * 16, size = l->stride * slots;
     uint8_t *buffer = malloc(size), *covered = calloc(size, 1);

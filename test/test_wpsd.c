@@ -403,7 +403,7 @@ static void kernels_are_narrower_where_floats_would_not_quite_give_examples_back
     pelt_error error;
     pelt_bundle *bundle = character_chain(3, 64);
     pelt_fitting f = corrected_fitting(bundle, corrected_clip(bundle, "train", POSES, angles[0], a_step));
-    f.options.displacement.plain_normals = 1;
+    f.options.normals = PELT_NORMALS_BLEND;
     assert_int_equal(pelt_fit_wpsd(&f, &error), PELT_OK);
     const pelt_weighted *w = f.model.corrective->weighted;
     int narrower = 0, not = 0, no_more = 0;
@@ -455,7 +455,7 @@ static double normal_error(pelt_bundle *bundle, const char *clip, pelt_fit_optio
 static void normals_of_the_examples_come_back_and_unseen_ones_come_closer(void **state) {
     (void)state;
     pelt_bundle *bundle = sampled("arm", 300);
-    double plain = normal_error(bundle, "test", (pelt_fit_options){.displacement.plain_normals = 1});
+    double plain = normal_error(bundle, "test", (pelt_fit_options){.normals = PELT_NORMALS_BLEND});
     assert_true(normal_error(bundle, "train", (pelt_fit_options){0}) < 0.05);
     assert_true(normal_error(bundle, "test", (pelt_fit_options){0}) < 0.1 * plain);
     assert_true(normal_error(bundle, "test", (pelt_fit_options){.psd.poses = 8}) < 0.3 * plain);
@@ -514,7 +514,7 @@ static void a_vertex_that_nothing_displaces_is_not_driven(void **state) {
     pelt_error error;
     pelt_bundle *bundle = character_chain(3, 64);
     pelt_fitting f = corrected_fitting(bundle, corrected_clip(bundle, "train", TURNS, turns[0], the_upper_half_alone));
-    f.options.displacement.plain_normals = 1;
+    f.options.normals = PELT_NORMALS_BLEND;
     assert_int_equal(pelt_fit_wpsd(&f, &error), PELT_OK);
     const pelt_weighted *w = f.model.corrective->weighted;
     for (uint32_t v = 0; v < 64; v++)

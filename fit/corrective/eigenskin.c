@@ -466,8 +466,8 @@ static void fit_normals(eigen_fit *e, uint32_t per_vertex) {
 /* A budget is split evenly between positions and normals: nothing relates an angle to a length. */
 pelt_result pelt_fit_eigenskin(pelt_fitting *f, pelt_error *error) {
     eigen_fit e = {.f = f};
-    uint32_t budget = f->options.eigen.per_vertex, for_normals = f->options.displacement.plain_normals ? 0 : budget / 2;
-    bool plain = f->options.displacement.plain_normals || budget == 1;
+    uint32_t budget = f->options.eigen.per_vertex, for_normals = pelt_has_tilts(f) ? budget / 2 : 0;
+    bool plain = !pelt_has_tilts(f) || budget == 1;
     pelt_next_task(f->arena, "eigen: positions", 0.05, 0.5, 2);
     pelt_result result = fit_positions(&e, budget - for_normals, error);
     if (result) return result;

@@ -514,7 +514,7 @@ static void assemble(kernel_fit *k) {
     const uint32_t *ranks = k->positions.clusters.ranks, *tilts = k->normals.clusters.ranks;
     corrective->displacements =
         pelt_cluster_vectors(k->f->arena, &k->positions.u, &k->positions.clusters, ranks, tilts, false);
-    if (!k->f->options.displacement.plain_normals)
+    if (pelt_has_tilts(k->f))
         corrective->tilts = pelt_cluster_vectors(k->f->arena, &k->normals.u, &k->normals.clusters, ranks, tilts, true);
     corrective->kernel = make_kernel(k);
     k->f->model.corrective = corrective;
@@ -539,7 +539,7 @@ static void cluster(kernel_fit *k) {
     uint32_t threads = f->options.threads;
     uint32_t count = cluster_count(x->u.point_count, budget, k->regress->near_first ? LEAST_CLUSTERS : CLUSTERS);
     x->clusters = pelt_cluster(f->arena, &x->u, &f->bundle->mesh, f->model.positions, count, budget, threads);
-    if (f->options.displacement.plain_normals) {
+    if (!pelt_has_tilts(f)) {
         normals->clusters.ranks = PELT_NEW(f->arena, x->clusters.count, uint32_t);
         return;
     }
@@ -563,7 +563,7 @@ static uint32_t choose_width(const kernel_fit *k, pelt_feature_targets targets) 
 static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     pelt_fitting *f = k->f;
     pelt_family family = f->options.kernel.family;
-    const pelt_example_displacements *tilts = f->options.displacement.plain_normals ? NULL : &k->normals.u;
+    const pelt_example_displacements *tilts = pelt_has_tilts(f) ? &k->normals.u : NULL;
     uint32_t several = pelt_deal_folds(&k->poses, PELT_NEW(f->arena, k->poses.count, int));
     bool forced = family == PELT_FAMILY_FEATURES;
     *done = false;
@@ -603,7 +603,7 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     uint32_t threads = f->options.threads;
     bool done;
     choose_settings(k);
-    if (!f->options.displacement.plain_normals) k->normals.u = pelt_tilts_of(f);
+    if (pelt_has_tilts(f)) k->normals.u = pelt_tilts_of(f);
     pelt_result result = try_features(k, &done, error);
     if (done || result) return result;
     pelt_next_task(f->arena, "kernel: clusters", 0.2, 0.8, 30);

@@ -443,7 +443,7 @@ static bool make_corrective(psd *p) {
     *corrective = (pelt_corrective){.rbf_count = 1, .rbfs = make_rbf(p, lambda)};
     corrective->displacements =
         list_vectors(p, shapes, d->point_count, d->point_of, LEAST_SHIFT * f->bundle->mesh.diagonal);
-    if (!f->options.displacement.plain_normals) {
+    if (pelt_has_tilts(f)) {
         pelt_distinct_tilts tilts = pelt_distinct_tilts_of(f, &p->distinct, p->work);
         corrective->tilts = list_vectors(p, columns_of(p, weights, tilts.vectors, 3 * (size_t)tilts.point_count),
                                          tilts.point_count, tilts.point_of, LEAST_TILT);

@@ -472,7 +472,7 @@ static void make_room(wpsd *w) {
     w->bounds = PELT_NEW(w->work, points, double);
     w->distances = PELT_NEW(w->work, points, double);
     w->closest = pelt_alloc(w->work, points, sizeof *w->closest);
-    if (w->fitting->options.displacement.plain_normals) return;
+    if (!pelt_has_tilts(w->fitting)) return;
     w->normals = pelt_distinct_tilts_of(w->fitting, &w->distinct, w->work);
     w->tilts = PELT_NEW(w->fitting->arena, 3 * n * w->distinct.displacements.vertex_count, float);
 }

@@ -406,6 +406,14 @@ PELT_API pelt_result pelt_doubt_examples(pelt_bundle *bundle, pelt_examples exam
     X(PELT_POSE_CHOICE_PCA, "pca")         /* for each principal component of the displacements the pose that has      \
                                               most of it */
 
+/* Where normals come from. */
+#define PELT_NORMALS(X)                                                                                                \
+    X(PELT_NORMALS_AUTO, "auto") /* of surface and rows what is nearer to examples that are held out; without a  \
+                                          corrective those of the blend */     \
+    X(PELT_NORMALS_SURFACE, "surface") /* recomputed from the deformed surface, in a second pass */                    \
+    X(PELT_NORMALS_ROWS, "rows")       /* correctives change the rest normals too, and the blend moves them */         \
+    X(PELT_NORMALS_BLEND, "blend")     /* the blend moves the rest normals */
+
 /* Hardware limits for a skin. */
 #define PELT_PRESETS(X)                                                                                                \
     X(PELT_PRESET_NONE, "")                                                                                            \
@@ -425,6 +433,7 @@ typedef enum pelt_rbf_kind { PELT_RBFS(PELT_ENUM_VALUE) PELT_RBF_COUNT } pelt_rb
 typedef enum pelt_family { PELT_FAMILIES(PELT_ENUM_VALUE) PELT_FAMILY_COUNT } pelt_family;
 typedef enum pelt_distance_kind { PELT_DISTANCES(PELT_ENUM_VALUE) PELT_DISTANCE_COUNT } pelt_distance_kind;
 typedef enum pelt_rotations { PELT_ROTATIONS(PELT_ENUM_VALUE) PELT_ROTATIONS_COUNT } pelt_rotations;
+typedef enum pelt_normals { PELT_NORMALS(PELT_ENUM_VALUE) PELT_NORMALS_COUNT } pelt_normals;
 typedef enum pelt_preset { PELT_PRESETS(PELT_ENUM_VALUE) PELT_PRESET_COUNT } pelt_preset;
 typedef enum pelt_pose_choice { PELT_POSE_CHOICES(PELT_ENUM_VALUE) PELT_POSE_CHOICE_COUNT } pelt_pose_choice;
 #undef PELT_ENUM_VALUE
@@ -434,6 +443,7 @@ PELT_API const char *pelt_blend_name(pelt_blend blend);
 PELT_API const char *pelt_corrective_name(pelt_corrective_kind corrective);
 PELT_API const char *pelt_method_name(pelt_method method);
 PELT_API const char *pelt_family_name(pelt_family family);
+PELT_API const char *pelt_normals_name(pelt_normals normals);
 
 /* Names of joints; * in a name matches any letters. */
 typedef struct pelt_names {
@@ -492,7 +502,6 @@ typedef struct pelt_joints_options {
 
 /* All correctives. */
 typedef struct pelt_displacement_options {
-    int plain_normals;                       /* 1: displacements do not change the rest normals */
     uint32_t displacements;                  /* bits per number, 16 or 32; 0: 16 if that moves no vertex by more than a
                                                 hundred-thousandth of the size */
     const pelt_control_scale *control_scale; /* controls that count more or less than by default: at its farthest from
@@ -523,7 +532,7 @@ typedef struct pelt_wpsd_options {
 /* The corrective "eigen". */
 typedef struct pelt_eigen_options {
     uint32_t per_joint;  /* displacements per joint, and as many changes of normals, 1 to 64; 0: 5 */
-    uint32_t per_vertex; /* maximum displacements per vertex, half of them for its normal unless plain_normals, 1 to 64;
+    uint32_t per_vertex; /* maximum displacements per vertex, half of them for its normal if normals are rows, 1 to 64;
                             0: no limit */
     int sweeps_only;     /* 1: learn only from examples that move a single joint, as in the paper */
     double threshold;    /* a point is in a joint's support if it is displaced by more than this fraction of the most
@@ -548,6 +557,7 @@ typedef struct pelt_fit_options {
     pelt_blend blend;                /* instead of the method's */
     pelt_corrective_kind corrective; /* instead of the method's */
     uint32_t influences;             /* maximum joints per vertex, 1 to 64; 0: all (file), 4 (others) */
+    pelt_normals normals;
     pelt_fitted_options fitted;
     pelt_convex_options convex;
     pelt_joints_options joints;
@@ -569,7 +579,7 @@ typedef struct pelt_fit_options {
 PELT_API pelt_result pelt_fit_resolve(pelt_fit_options *options, pelt_error *error);
 
 /* Sets an option by the name of its field and a text, as people write them, after method, blend and corrective have
-   been set: ("method", "kernel"), ("per_vertex", "20"), ("rbf", "gaussian"), ("plain_normals", "1"). "0" stands for
+   been set: ("method", "kernel"), ("per_vertex", "20"), ("rbf", "gaussian"), ("normals", "rows"). "0" stands for
    none also where a field of 0 is the default (smooth, ridge, normal_scale, fade). Lists are set in the struct. */
 PELT_API pelt_result pelt_fit_options_set(pelt_fit_options *options, const char *name, const char *text,
                                           pelt_error *error);

@@ -32,8 +32,9 @@
    multiples of 64, as aligned_alloc requires.
 
    Threads. A skin is read-only after pelt_open and can be shared by any number of characters and threads. pelt_pose
-   writes the scratch, so one thread calls it; pelt_deform only reads skin and scratch, so several threads may deform
-   different ranges of blocks of one character at once. Blocks write disjoint parts of the output.
+   writes the scratch, so one thread calls it; several threads may then deform different ranges of blocks of one
+   character at once, since blocks write disjoint parts of the output. Where pelt_needs_shading, normals take a second
+   round, pelt_shade.
 
    Numbers. Positions are in the model space and unit of length of the file that the skin was made from. Matrices are
    row-major 3x4 (the last column is the translation), points are column vectors. Quaternions are x, y, z, w. A pose
@@ -225,6 +226,8 @@ typedef struct pelt_skin {
 
     const uint64_t *mesh_hash; /* pelt_mesh_hash of the mesh that the skin was made for; NULL: not known */
 
+    const struct pelt_file_rings *rings; /* private: the neighbours of each vertex; see pelt_needs_shading */
+
     const struct pelt_facts *facts; /* private: facts about the fit; NULL: unknown */
 
     const char *about;   /* UTF-8 JSON text: method, options, errors; for people; programs do not need it */
@@ -296,7 +299,8 @@ static inline pelt_range pelt_all_blocks(const pelt_skin *skin) {
 
 /* Deforms the vertices of a range of blocks, after pelt_pose; blocks beyond the last are ignored. Writes 3 floats per
    slot, x y z, at 48 * block floats from the start of each buffer: the buffers are those of the whole mesh, whatever
-   the range. `normals` may be NULL; they come out with unit length. The buffers must not overlap. They need no
+   the range. `normals` may be NULL; they come out with unit length, and if the skin needs shading (pelt_shade) only
+   when the range is the whole mesh. The buffers must not overlap. They need no
    alignment, but 64 bytes is faster, and if a whole output buffer is larger than 4 MiB and aligned, it is written past
    the cache.
 
@@ -348,7 +352,20 @@ typedef struct pelt_output {
    Tangents are x y z w as in glTF: x y z of unit length, perpendicular to the normal that comes with them, in the
    direction of increasing u; w (normal x tangent) is the bitangent, with w = 1 or -1 as in the file. A vertex that a
    joint of negative scale mirrors has the opposite w. */
-PELT_API void pelt_deform_to(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *output);
+PELT_API void pelt_deform_to(const pelt_skin *skin, void *scratch, pelt_range blocks, const pelt_output *output);
+
+/* 1 if normals are those of the deformed surface, recomputed once all positions are known (`pelt fit --normals
+   surface`, mostly the default): a range of blocks then needs its neighbours first. Deforming the whole mesh at once
+   does both; deforming it by ranges gives positions alone, and pelt_shade the rest. */
+static inline int pelt_needs_shading(const pelt_skin *skin) { return skin->rings != NULL; }
+
+/* Normals and tangents of a range of blocks, for skins that need it; nothing for others. All blocks have been deformed
+   before, with the same output, and their positions are where they were written:
+
+       pelt_deform_to(&skin, scratch, part, &output);          // each thread
+       wait_for_all_threads();                                 // if pelt_needs_shading(&skin)
+       pelt_shade(&skin, scratch, part, &output);              // each thread */
+PELT_API void pelt_shade(const pelt_skin *skin, const void *scratch, pelt_range blocks, const pelt_output *output);
 
 /* For output in file order, once at load time: the vertex of each slot, vertices[16 block_count]; PELT_NO_VERTEX for
    unused slots. */
