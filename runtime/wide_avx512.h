@@ -248,6 +248,74 @@ static inline __attribute__((always_inline)) void columns(const float (*rows)[4]
     out[2] = (wide)_mm512_shuffle_ps(ab2, cd2, 0x44), out[3] = (wide)_mm512_shuffle_ps(ab2, cd2, 0xee);
 }
 
+/* Up to 64 positions as tables in registers, which one instruction looks up in two at a time (shade.inc). */
+#define OWN_TABLES
+typedef struct tables {
+    __m512 x[4], y[4], z[4];
+} tables;
+
+/* The block's own 16, from x y z x y z ... */
+static inline __attribute__((always_inline)) void own_table(const float *own, tables *t) {
+    const __m512i x = _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0),
+                  x2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29),
+                  y = _mm512_setr_epi32(1, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31, 0, 0, 0, 0, 0),
+                  y2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 21, 24, 27, 30),
+                  z = _mm512_setr_epi32(2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 0, 0, 0, 0, 0, 0),
+                  z2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 19, 22, 25, 28, 31);
+    __m512 a = _mm512_loadu_ps(own), b = _mm512_loadu_ps(own + 16), c = _mm512_loadu_ps(own + 32);
+    t->x[0] = _mm512_permutex2var_ps(_mm512_permutex2var_ps(a, x, b), x2, c);
+    t->y[0] = _mm512_permutex2var_ps(_mm512_permutex2var_ps(a, y, b), y2, c);
+    t->z[0] = _mm512_permutex2var_ps(_mm512_permutex2var_ps(a, z, b), z2, c);
+}
+
+/* Four positions, four apart in the list, side by side; the float after each is read too. */
+static inline __m512 four_positions(const float *positions, const uint32_t *at) {
+    __m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(positions + at[0])),
+                                    _mm_loadu_ps(positions + at[4]), 1),
+           b = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(positions + at[8])),
+                                    _mm_loadu_ps(positions + at[12]), 1);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1);
+}
+
+/* Table k, of up to 16 neighbours. 0 if the last slot of all is among them, behind which nothing may be read. */
+static inline __attribute__((always_inline)) int
+neighbor_table(const float *positions, uint32_t last, const uint32_t *neighbors, uint32_t count, int k, tables *t) {
+    uint32_t at[16] __attribute__((aligned(64)));
+    __mmask16 given = (__mmask16)(count < 16 ? (1u << count) - 1 : 0xffff);
+    __m512i slots = _mm512_maskz_loadu_epi32(given, neighbors);
+    if (_mm512_cmpeq_epi32_mask(slots, _mm512_set1_epi32((int)last))) return 0;
+    _mm512_store_si512(at, _mm512_add_epi32(slots, _mm512_add_epi32(slots, slots)));
+    __m512 a = four_positions(positions, at), b = four_positions(positions, at + 1),
+           c = four_positions(positions, at + 2), d = four_positions(positions, at + 3);
+    __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d);
+    t->x[k] = _mm512_shuffle_ps(ab, cd, 0x44), t->y[k] = _mm512_shuffle_ps(ab, cd, 0xee);
+    t->z[k] = _mm512_shuffle_ps(_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d), 0x44);
+    return 1;
+}
+
+/* 0: they do not fit, or may not be read so. The positions of more than 2^32 / 12 slots do not have 32-bit offsets. */
+static inline __attribute__((always_inline)) int fill_tables(const float *positions, uint32_t last, uint32_t block,
+                                                             const uint32_t *neighbors, uint32_t count, tables *t) {
+    if (count > 48 || last > UINT32_MAX / 3) return 0;
+    own_table(positions + (size_t)block * 3 * PELT_BLOCK, t);
+    for (int k = 1; k < 4; k++) t->x[k] = t->x[0], t->y[k] = t->y[0], t->z[k] = t->z[0];
+    if (count > 0 && !neighbor_table(positions, last, neighbors, count, 1, t)) return 0;
+    if (count > 16 && !neighbor_table(positions, last, neighbors + 16, count - 16, 2, t)) return 0;
+    return count <= 32 || neighbor_table(positions, last, neighbors + 32, count - 32, 3, t);
+}
+
+static inline __m512 look_up(const __m512 t[4], __m512i place, __mmask16 high) {
+    return _mm512_mask_blend_ps(high, _mm512_permutex2var_ps(t[0], place, t[1]),
+                                _mm512_permutex2var_ps(t[2], place, t[3]));
+}
+
+static inline __attribute__((always_inline)) void look_up_three(const tables *t, const uint8_t *places, wide out[3]) {
+    __m512i place = _mm512_srli_epi32(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)places)), 1);
+    __mmask16 high = _mm512_test_epi32_mask(place, _mm512_set1_epi32(32));
+    out[0] = (wide)look_up(t->x, place, high), out[1] = (wide)look_up(t->y, place, high);
+    out[2] = (wide)look_up(t->z, place, high);
+}
+
 /* A whole 3x4 matrix, four lanes per row; the last four lanes are unused. */
 #define WHOLE_MATRICES
 typedef __m512 affine;
