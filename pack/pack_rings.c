@@ -38,10 +38,10 @@ void pelt_sort_walks(const pelt_model *model, uint32_t *order) {
     }
 }
 
-/* The rows from step k on that four vertices need: an odd number. */
+/* The rows from step k on that four vertices and those after them need: an odd number. */
 static uint32_t rows_of_four(const patch_list *p, uint32_t four, uint32_t k) {
     uint32_t most = 0;
-    for (uint32_t lane = 4 * four; lane < 4 * four + 4; lane++) {
+    for (uint32_t lane = 4 * four; lane < PELT_BLOCK; lane++) {
         uint32_t length = walk_length(p->rings, p->order[p->block * PELT_BLOCK + lane]);
         most = length > most ? length : most;
     }
@@ -103,10 +103,6 @@ static void add_row(patch_list *p, uint32_t k) {
 /* Two steps at a time; a patch that is full ends, and the next begins with the step where it has ended. */
 static void add_block(patch_list *p) {
     uint32_t longest = rows_of_four(p, 0, 0);
-    for (uint32_t four = 1; four < 4; four++) {
-        uint32_t rows = rows_of_four(p, four, 0);
-        longest = rows > longest ? rows : longest;
-    }
     begin_patch(p, 0);
     add_row(p, 0);
     for (uint32_t k = 1; k < longest; k += 2) {
