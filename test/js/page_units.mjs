@@ -133,11 +133,11 @@ test("displacements are added through the blended matrix", async () => {
 test("a form becomes the words of pelt fit, without options that cannot matter", async () => {
   const { commandLine, isUsed, OPTIONS, splitWords, wordsOf } = await load("panels/fit_words");
   const form = { train: ["a", "b"], method: "kernel", blend: "", corrective: "", more: "--seed 3 --name 'two words'",
-    values: { "per-vertex": " 5 ", ridge: "1", "plain-normals": "on", every: "2", "no-norm": "on", influences: "" } };
-  assert.deepEqual(wordsOf(form), ["--train", "a,b", "--method", "kernel", "--per-vertex", "5", "--plain-normals", "--every", "2",
+    values: { "per-vertex": " 5 ", ridge: "1", normals: "rows", every: "2", "no-norm": "on", influences: "" } };
+  assert.deepEqual(wordsOf(form), ["--train", "a,b", "--method", "kernel", "--per-vertex", "5", "--normals", "rows", "--every", "2",
     "--seed", "3", "--name", "two words"]);
   assert.deepEqual(wordsOf({ ...form, train: [], method: "", blend: "joints", corrective: "psd", more: "" }),
-    ["--blend", "joints", "--corrective", "psd", "--ridge", "1", "--no-norm", "--plain-normals", "--every", "2"]);
+    ["--blend", "joints", "--corrective", "psd", "--ridge", "1", "--no-norm", "--normals", "rows", "--every", "2"]);
   const option = (flag) => OPTIONS.find((o) => o.flag === flag);
   assert.ok(isUsed(option("mirror"), form) && !isUsed(option("rest"), form) && isUsed(option("rest"), { ...form, blend: "fit" }));
   assert.ok(isUsed(option("poses"), { ...form, corrective: "wpsd" }) && !isUsed(option("poses"), form));

@@ -43,7 +43,7 @@ export const OPTIONS: Option[] = [
   { flag: 'principal-joints', text: 'most joints in a pose distance', kind: 'number', correctives: ['wpsd'] },
   { flag: 'distance-weights', text: 'how joints are weighted', kind: 'choice', choices: ['driving', 'blend'], correctives: ['wpsd'] },
   { flag: 'displacements', text: 'bits per stored number', kind: 'choice', choices: ['16', '32'], correctives: ANY_CORRECTIVE },
-  { flag: 'plain-normals', text: 'leave normals to the blend', kind: 'switch', correctives: ANY_CORRECTIVE },
+  { flag: 'normals', text: 'where normals come from', kind: 'choice', choices: ['auto', 'surface', 'rows', 'blend'] },
   { flag: 'every', text: 'train on every N-th frame only', kind: 'number' },
   { flag: 'mirror', text: 'train on mirror images too', kind: 'choice', choices: ['x', 'y', 'z'] },
   { flag: 'holdout', text: 'fraction of the examples held out for measuring', kind: 'number' },
