@@ -3,6 +3,7 @@
    the file. Meshes have seams, hard edges, fans that touch in one vertex, sheets that overlap, vertices with hundreds
    of neighbours, and normals that lean. */
 
+#include "samples/samples.h"
 #include "test/character.h"
 
 enum { JOINTS = 3 };
@@ -395,6 +396,61 @@ static void a_loose_vertex_has_no_surface(void **state) {
     character_free(bundle), free(c.at);
 }
 
+/* The error of normals in the clip "test", in degrees, of a skin that is fitted to the clip "train". */
+static double error_of(pelt_bundle *bundle, pelt_normals normals, pelt_normals *chosen) {
+    pelt_error error = {0};
+    pelt_fit_report report;
+    pelt_skin skin;
+    pelt_fit_options options = {.method = PELT_METHOD_EIGEN, .normals = normals, .holdout = -1, .threads = 1};
+    pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &bundle->clips[0], 1), &options, &report, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+    pelt_measure *measure =
+        pelt_measure_examples(&skin, bundle, pelt_bundle_examples(bundle, &bundle->clips[1], 1), 1, &error);
+    assert_non_null(measure);
+    double degrees = measure->normal_rms_degrees;
+    *chosen = report.options.normals;
+    assert_int_equal(pelt_needs_shading(&skin), *chosen == PELT_NORMALS_SURFACE);
+    pelt_measure_free(measure), pelt_fit_report_free(&report), pelt_bytes_free(bytes);
+    return degrees;
+}
+
+static pelt_normals check_choice(pelt_bundle *bundle) {
+    pelt_normals chosen, unused;
+    double surface = error_of(bundle, PELT_NORMALS_SURFACE, &unused),
+           rows = error_of(bundle, PELT_NORMALS_ROWS, &unused), own = error_of(bundle, PELT_NORMALS_AUTO, &chosen);
+    assert_true(own == (chosen == PELT_NORMALS_SURFACE ? surface : rows));
+    assert_true(own == fmin(surface, rows));
+    return chosen;
+}
+
+/* By examples that are held out, a fit takes what is better in motion that it has not seen. */
+static void a_smooth_sample_keeps_its_rows(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    pelt_bundle *bundle =
+        pelt_sample_make(&(pelt_sample_options){.name = "biceps", .vertices = 200, .frames = 40}, &error);
+    if (!bundle) fail_msg("%s", error.text);
+    assert_int_equal(check_choice(bundle), PELT_NORMALS_ROWS);
+    pelt_bundle_free(bundle);
+}
+
+static void a_real_hand_takes_the_surface(void **state) {
+    (void)state;
+    char path[1000];
+    pelt_error error = {0};
+    snprintf(path, sizeof path, "%s/mhr_hand/mhr_hand.glb", getenv("PELT_DATA") ? getenv("PELT_DATA") : "");
+    pelt_bundle *bundle = pelt_bundle_read(path, &error);
+    if (!bundle) {
+        print_message("the hand is not here: skipped\n");
+        skip();
+    }
+    assert_non_null(pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error));
+    assert_non_null(pelt_bundle_clip(bundle, "test", PELT_NEED_POSITIONS, &error));
+    assert_int_equal(check_choice(bundle), PELT_NORMALS_SURFACE);
+    pelt_bundle_free(bundle);
+}
+
 /* Tiny and huge meshes have the same normals: sums over triangles neither vanish nor overflow. */
 static void any_unit_of_length_will_do(void **state) {
     (void)state;
@@ -431,6 +487,8 @@ int main(void) {
         cmocka_unit_test(any_split_and_layout_has_the_same_bits),
         cmocka_unit_test(twins_have_one_normal_bit_for_bit),
         cmocka_unit_test(a_loose_vertex_has_no_surface),
+        cmocka_unit_test(a_smooth_sample_keeps_its_rows),
+        cmocka_unit_test(a_real_hand_takes_the_surface),
         cmocka_unit_test(any_unit_of_length_will_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
