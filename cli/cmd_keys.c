@@ -83,16 +83,30 @@ static bool read_train_options(const cli_args *args, pelt_keys_options *o) {
            read_fraction(args, "error", &o->error) && read_fraction(args, "bar", &o->bar);
 }
 
+static void print_forecast(const cli_args *args, const pelt_keys_forecast *f) {
+    if (!f->rehearsals) {
+        cli_say(args, "  no forecast: there are no shots to leave out; measure a clip that is not trained on\n");
+        return;
+    }
+    cli_say(
+        args,
+        "  forecast for a clip of ten other shots: %.0f%% hits (%.0f to %.0f%%), %.0f points computed per frame "
+        "(%.0f to %.0f);\n  keys alone, largest error of 99.5%% of the frames under %.2f%% of the diagonal (%.2f to "
+        "%.2f%%)\n",
+        100 * f->hit_rate.expected, 100 * f->hit_rate.low, 100 * f->hit_rate.high, f->evaluated.expected,
+        f->evaluated.low, f->evaluated.high, 100 * f->error_p995.expected, 100 * f->error_p995.low,
+        100 * f->error_p995.high);
+    cli_say(args, "  rehearsed %u times on %u frames left out: %u of %u bad frames trusted\n", f->rehearsals, f->frames,
+            f->missed_bad, f->bad_frames);
+}
+
 static int print_trained(const cli_args *args, const pelt_keys_report *r, const char *path, size_t bytes,
                          double seconds) {
     cli_say(args, "%s: %u keys, %u basis vectors, from %u frames in %.1f s, %zu bytes\n", path, r->keys, r->basis,
             r->frames, seconds, bytes);
-    cli_say(args, "  held-out shots: largest error of 99.5%% of the frames under %.3f%% of the diagonal\n",
-            100 * r->error_p995);
-    cli_say(args, "  soft cache: %u regions, %u of %u witnesses per frame; %.2f%% hits on held-out shots", r->regions,
-            r->witnesses_each_frame, r->witnesses, 100 * r->hit_rate);
-    if (r->by_controls && r->bad_frames)
-        cli_say(args, "; with held-out controls, %.1f%% of %u bad frames caught", 100 * r->bad_caught, r->bad_frames);
+    print_forecast(args, &r->forecast);
+    cli_say(args, "  soft cache: %u regions, %u of %u witnesses per frame", r->regions, r->witnesses_each_frame,
+            r->witnesses);
     cli_say(args, "\n  error by number of keys:");
     json_t *curve = json_array();
     for (int i = 0; i < PELT_KEYS_CURVE && r->curve_keys[i]; i++) {
@@ -109,22 +123,20 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
                                          r->hit_rate, r->bad_caught, r->bad_frames, r->ridge, seconds, bytes, curve));
 }
 
-static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
+static int train(const cli_args *args, const pelt_keys *previous, pelt_input *input, pelt_engine *engine) {
     pelt_keys_options options;
     pelt_keys_report report;
     pelt_error error;
-    pelt_keys previous;
-    const char *path = cli_value(args, "output"), *from = cli_value(args, "from"), *mesh = cli_value(args, "mesh");
-    if (!path) return cli_misuse(args, "-o FILE.keys is missing: name the file to write");
+    const char *path = cli_value(args, "output"), *mesh = cli_value(args, "mesh");
     if (!read_train_options(args, &options)) return CLI_MISUSE;
     if (cli_value(args, "witnesses") && !options.witnesses) options.witnesses = PELT_KEYS_NO_WITNESSES;
     if (cli_value(args, "with")) options.engine_points = input->frames.point_count - input->second_points;
     uint32_t *fiducials;
     if (!read_points(args, "fiducials", &fiducials, &options.fiducial_count)) return free(fiducials), CLI_MISUSE;
     options.fiducials = fiducials;
-    pelt_bytes *old = from ? pelt_keys_read(from, &previous, &error) : NULL, *trained = NULL;
-    pelt_bundle *bundle = mesh && (old || !from) ? cli_bundle(args, mesh, &error) : NULL;
-    bool ready = (old || !from) && (bundle || !mesh);
+    pelt_bytes *trained = NULL;
+    pelt_bundle *bundle = mesh ? cli_bundle(args, mesh, &error) : NULL;
+    bool ready = bundle || !mesh;
     const pelt_mesh *shape = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
     if (ready && shape && shape->vertex_count == input->frames.point_count && input->frames.component_count == 3) {
         options.positions = shape->positions;
@@ -133,7 +145,7 @@ static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
         ready = pelt_fail(&error, PELT_ERROR_DATA, "%s: %u vertices, but the frames have %u points", mesh,
                           shape->vertex_count, input->frames.point_count) == PELT_OK;
     }
-    if (old) options.previous = &previous;
+    options.previous = previous;
     double start = pelt_wall_seconds();
     if (ready) trained = pelt_keys_train(&input->frames, &options, &report, &error);
     double seconds = pelt_wall_seconds() - start;
@@ -142,7 +154,7 @@ static int train(const cli_args *args, pelt_input *input, pelt_engine *engine) {
         code = cli_error(&error);
     else
         code = print_trained(args, &report, path, trained->size, seconds);
-    pelt_bytes_free(trained), pelt_bytes_free(old);
+    pelt_bytes_free(trained);
     pelt_bundle_free(bundle);
     free(fiducials);
     return code;
@@ -252,7 +264,7 @@ static int run_keys(const cli_args *args, const pelt_keys *keys, const pelt_inpu
     if (!engine) return cli_misuse(args, "--engine is missing: name what computes the keys");
     if (!frames->controls) return cli_misuse(args, "the clip to run must be a .csv of controls");
     if (!read_cache_options(args, &options)) return CLI_MISUSE;
-    pelt_table controls = {frames->frame_count, frames->control_count, (const char **)input->control_names,
+    pelt_table controls = {frames->frame_count, frames->control_count, (const char **)frames->control_names,
                            (float *)frames->controls};
     running r = {.args = args, .keys = keys, .engine = engine, .controls = &controls};
     float *truth = PELT_NEW(input->arena, (size_t)keys->point_count * keys->component_count, float);
@@ -287,6 +299,19 @@ static bool read_cost(const cli_args *args, const pelt_keys *keys, const pelt_in
     return true;
 }
 
+/* Without an engine or a given cost nobody knows how fast the calculation is. */
+static void print_speed(const cli_args *args, const pelt_keys *keys, const pelt_keys_measure *m) {
+    cli_say(args,
+            "speed:       %.4f ms to reconstruct, %.0f of %u points computed per frame, %.1f of them witnesses, in "
+            "%.2f calls; ",
+            1e3 * m->fill_seconds, m->evaluated, keys->point_count, m->witnesses, m->calls);
+    if (m->speedup > 0)
+        cli_say(args, "%.3g us per call and %.3g us per point: %.2f times faster\n", 1e6 * m->call_cost,
+                1e6 * m->point_cost, m->speedup);
+    else
+        cli_say(args, "how much faster that is depends on the rig: give --engine, or --cost per point\n");
+}
+
 static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt_keys_measure *m, double bar) {
     cli_say(args, "%u frames in %u shots, %u points, %u keys, %u basis vectors\n", m->frame_count, m->shot_count,
             keys->point_count, keys->key_count, keys->basis_count);
@@ -315,24 +340,21 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
         "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%; farther than the truth moves %.3f%%, "
         "over 0.1%% in %u frames\n",
         100 * m->jump, 100 * m->switch_jump, 100 * m->still_jump, m->still_frames);
-    cli_say(
-        args,
-        "speed:       %.4f ms to reconstruct, %.0f points computed per frame, %.1f of them witnesses, in %.2f calls; "
-        "%.3g us per call and %.3g us per point: %.2f times faster\n",
-        1e3 * m->fill_seconds, m->evaluated, m->witnesses, m->calls, 1e6 * m->call_cost, 1e6 * m->point_cost,
-        m->speedup);
+    print_speed(args, keys, m);
+    bool known = m->speedup > 0;
     json_t *json = pelt_json_pack(
-        "{points:u, keys:u, basis:u, frames:u, max_fraction_p995:f, rms_fraction:f, hit_rate:f, speedup:f, "
+        "{points:u, keys:u, basis:u, frames:u, max_fraction_p995:f, rms_fraction:f, hit_rate:f, speedup:o, "
         "missed_bad_frames:u, shots:u, good_shots:u, max_fraction_p50:f, max_fraction_p99:f, max_fraction:f, "
         "under_bar:f, final_under_bar:f, bad_frames:u, final_p999:f, recall_at_5:f, precision_at_5:f, correlation:f, "
         "jump:f, switch_jump:f, evaluated_per_frame:f, fill_seconds:f, hits:u, parts:u, blends:u, misses:u, doubts:u, "
-        "witnesses_per_frame:f, still_jump:f, still_frames:u, calls_per_frame:f, call_seconds:f, point_seconds:f}",
-        keys->point_count, keys->key_count, keys->basis_count, m->frame_count, m->p995, m->rms, m->hit_rate, m->speedup,
-        m->missed_bad, m->shot_count, m->good_shots, m->p50, m->p99, m->largest, m->under_bar, m->final_under_bar,
-        m->bad_frames, m->final_p999, m->recall, m->precision, m->correlation, m->jump, m->switch_jump, m->evaluated,
-        m->fill_seconds, m->verdicts[PELT_CACHE_HIT], m->verdicts[PELT_CACHE_PART], m->verdicts[PELT_CACHE_BLEND],
-        m->verdicts[PELT_CACHE_MISS], m->verdicts[PELT_CACHE_DOUBT], m->witnesses, m->still_jump, m->still_frames,
-        m->calls, m->call_cost, m->point_cost);
+        "witnesses_per_frame:f, still_jump:f, still_frames:u, calls_per_frame:f, call_seconds:o, point_seconds:o}",
+        keys->point_count, keys->key_count, keys->basis_count, m->frame_count, m->p995, m->rms, m->hit_rate,
+        known ? json_real(m->speedup) : json_null(), m->missed_bad, m->shot_count, m->good_shots, m->p50, m->p99,
+        m->largest, m->under_bar, m->final_under_bar, m->bad_frames, m->final_p999, m->recall, m->precision,
+        m->correlation, m->jump, m->switch_jump, m->evaluated, m->fill_seconds, m->verdicts[PELT_CACHE_HIT],
+        m->verdicts[PELT_CACHE_PART], m->verdicts[PELT_CACHE_BLEND], m->verdicts[PELT_CACHE_MISS],
+        m->verdicts[PELT_CACHE_DOUBT], m->witnesses, m->still_jump, m->still_frames, m->calls,
+        known ? json_real(m->call_cost) : json_null(), known ? json_real(m->point_cost) : json_null());
     return cli_print_json(args, json);
 }
 
@@ -412,12 +434,16 @@ static int run_verb(const cli_args *args, const char *verb, pelt_engine *engine)
     pelt_input input;
     if (args->input_count <= first)
         return cli_misuse(args, "an input is missing: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
-    pelt_bytes *bytes = training ? NULL : pelt_keys_read(args->inputs[1], &keys, &error);
-    if (!training && !bytes) return cli_error(&error);
+    const char *path = training ? cli_value(args, "from") : args->inputs[1];
+    if (training && !cli_value(args, "output"))
+        return cli_misuse(args, "-o FILE.keys is missing: name the file to write");
+    pelt_bytes *bytes = path ? pelt_keys_read(path, &keys, &error) : NULL;
+    if (path && !bytes) return cli_error(&error);
     pelt_result opened = pelt_input_open(&input, args->inputs + first, (uint32_t)(args->input_count - first), engine,
-                                         cli_value(args, "with"), &error);
+                                         path ? &keys : NULL, cli_value(args, "with"), &error);
+    if (!opened && path) opened = pelt_input_match(&input, &keys, &error);
     int code = opened                 ? cli_error(&error)
-               : training             ? train(args, &input, engine)
+               : training             ? train(args, path ? &keys : NULL, &input, engine)
                : !strcmp(verb, "run") ? run_keys(args, &keys, &input, engine)
                                       : measure(args, &keys, &input, engine);
     pelt_input_close(&input);

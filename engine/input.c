@@ -112,7 +112,7 @@ static pelt_result open_controls(pelt_input *input, input_part *p, pelt_engine *
     if (!engine)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
                          "engine: is missing; an engine must turn the controls in %s into points", p->path);
-    if (p->control_count != pelt_engine_controls(engine))
+    if (p->control_count != pelt_engine_controls(engine) && !pelt_engine_control_name(engine, 0))
         return pelt_fail(error, PELT_ERROR_DATA, "%s: %u controls, but the engine has %u", p->path, p->control_count,
                          pelt_engine_controls(engine));
     p->engine = engine;
@@ -122,6 +122,19 @@ static pelt_result open_controls(pelt_input *input, input_part *p, pelt_engine *
                               .read = read_engine_frames,
                               .user = p,
                               .name = p->path};
+    return PELT_OK;
+}
+
+/* The controls that a log has, in the order of whatever computed its frames; unknown if their number changes. */
+static pelt_result take_missed_controls(pelt_input *input, input_part *p, pelt_error *error) {
+    uint32_t each = p->misses.list[0].control_count;
+    for (size_t i = 0; i < p->misses.count; i++)
+        if (!each || p->misses.list[i].control_count != each) return PELT_OK;
+    p->controls = PELT_NEW(input->arena, p->misses.count * each, float);
+    if (!p->controls) return pelt_no_memory(error);
+    p->control_count = each;
+    for (size_t i = 0; i < p->misses.count; i++)
+        memcpy(p->controls + i * each, p->misses.list[i].controls, each * sizeof *p->controls);
     return PELT_OK;
 }
 
@@ -141,7 +154,7 @@ static pelt_result open_misses(pelt_input *input, input_part *p, pelt_error *err
                               .read = read_misses,
                               .user = p,
                               .name = p->path};
-    return PELT_OK;
+    return take_missed_controls(input, p, error);
 }
 
 static pelt_result open_cache(pelt_input *input, input_part *p, pelt_error *error) {
@@ -173,20 +186,92 @@ static pelt_result open_second(input_part *p, const char *path, pelt_error *erro
 
 /* -- Joining ------------------------------------------------------------------------------------------------------- */
 
-static bool same_names(const input_part *a, const input_part *b) {
-    if (a->control_count != b->control_count) return false;
-    for (uint32_t c = 0; c < a->control_count; c++)
-        if (strcmp(a->names[c], b->names[c])) return false;
-    return true;
+/* Names that controls are matched with. */
+typedef struct name_list {
+    const char *whose; /* for messages */
+    const char **names;
+    uint32_t count;
+} name_list;
+
+static pelt_result list_names(pelt_input *input, const pelt_engine *engine, const pelt_keys *keys, name_list *list,
+                              pelt_error *error) {
+    uint32_t count = engine ? pelt_engine_controls(engine) : 0;
+    *list = (name_list){0};
+    bool named = count && pelt_engine_control_name(engine, 0);
+    if (!named) count = keys && keys->control_names ? keys->control_count : 0;
+    if (!count) return PELT_OK;
+    *list = (name_list){named ? "the engine" : "the training", PELT_NEW(input->arena, count, const char *), count};
+    if (!list->names) return pelt_no_memory(error);
+    for (uint32_t c = 0; c < count; c++)
+        list->names[c] = named ? pelt_engine_control_name(engine, c) : pelt_keys_control_name(keys, c);
+    return PELT_OK;
 }
 
-/* Controls are known if all parts have them, under the same names. Shots are numbered across parts; if unknown, a shot
+/* Where `name` is among others; `count` if nowhere. */
+static uint32_t find_name(const char *const *names, uint32_t count, const char *name) {
+    uint32_t c = 0;
+    while (c < count && strcmp(names[c], name)) c++;
+    return c;
+}
+
+/* order[c]: where control c of the list is among `names`. Each must be there, and nothing else. */
+static pelt_result match_names(const char *who, const char *const *names, uint32_t count, const name_list *list,
+                               uint32_t *order, pelt_error *error) {
+    for (uint32_t c = 0; c < count; c++) {
+        if (find_name(names, c, names[c]) < c)
+            return pelt_fail(error, PELT_ERROR_DATA, "%s: two controls are called \"%.80s\"; rename one", who,
+                             names[c]);
+        if (find_name(list->names, list->count, names[c]) == list->count)
+            return pelt_fail(error, PELT_ERROR_DATA,
+                             "%s: has a control \"%.80s\", which %s does not know; controls are matched by name: "
+                             "rename the column, or leave it out",
+                             who, names[c], list->whose);
+    }
+    for (uint32_t c = 0; c < list->count; c++) {
+        order[c] = find_name(names, count, list->names[c]);
+        if (order[c] == count)
+            return pelt_fail(error, PELT_ERROR_DATA,
+                             "%s: there is no control \"%.80s\", which %s has; controls are matched by name: add a "
+                             "column for it",
+                             who, list->names[c], list->whose);
+    }
+    return PELT_OK;
+}
+
+/* Brings the controls of a part into the order of a list. Those without names are taken to be in it. */
+static pelt_result order_controls(pelt_input *input, input_part *p, const name_list *list, pelt_error *error) {
+    if (!p->controls || !p->names || !list->count) return PELT_OK;
+    uint32_t rows = p->frames.frame_count, count = list->count, *order = PELT_NEW(input->arena, count, uint32_t);
+    float *ordered = PELT_NEW(input->arena, (size_t)rows * count, float);
+    if (pelt_arena_failed(input->arena)) return pelt_no_memory(error);
+    pelt_result result = match_names(p->path, p->names, p->control_count, list, order, error);
+    for (size_t i = 0; i < (size_t)rows * count && !result; i++)
+        ordered[i] = p->controls[i / count * count + order[i % count]];
+    p->controls = ordered, p->names = list->names;
+    return result;
+}
+
+pelt_result pelt_input_match(pelt_input *input, pelt_keys *keys, pelt_error *error) {
+    const pelt_frames *f = &input->frames;
+    if (!keys->control_names || !f->controls || !f->control_names) return PELT_OK;
+    uint32_t count = keys->control_count, *order = PELT_NEW(input->arena, count, uint32_t);
+    name_list training;
+    pelt_control_range *ranges = PELT_NEW(input->arena, count, pelt_control_range);
+    pelt_result result = list_names(input, NULL, keys, &training, error);
+    if (!result && pelt_arena_failed(input->arena)) result = pelt_no_memory(error);
+    if (!result) result = match_names(f->name, f->control_names, f->control_count, &training, order, error);
+    for (uint32_t c = 0; c < count && !result; c++) ranges[order[c]] = keys->control_ranges[c];
+    if (!result) keys->control_ranges = ranges, keys->control_names = NULL, keys->control_names_size = 0;
+    return result;
+}
+
+/* Controls are known if all parts have them, as many as each other. Shots are numbered across parts; if unknown, a shot
    ends after 60 frames. */
 static pelt_result join_controls(pelt_input *input, pelt_error *error) {
     pelt_frames *f = &input->frames;
     bool known = true;
     for (uint32_t i = 0; i < input->part_count; i++)
-        known = known && input->parts[i].controls && same_names(&input->parts[0], &input->parts[i]);
+        known = known && input->parts[i].controls && input->parts[i].control_count == input->parts[0].control_count;
     uint32_t *shots = PELT_NEW(input->arena, f->frame_count, uint32_t), next = 0;
     f->control_count = known ? input->parts[0].control_count : 0;
     float *controls = known ? PELT_NEW(input->arena, (size_t)f->frame_count * f->control_count, float) : NULL;
@@ -203,7 +288,8 @@ static pelt_result join_controls(pelt_input *input, pelt_error *error) {
     }
     f->shots = shots;
     f->controls = controls;
-    input->control_names = known ? input->parts[0].names : NULL;
+    for (uint32_t i = 0; known && i < input->part_count && !f->control_names; i++)
+        f->control_names = input->parts[i].names;
     return PELT_OK;
 }
 
@@ -225,8 +311,13 @@ static pelt_result open_part(pelt_input *input, input_part *p, pelt_engine *engi
     return PELT_OK;
 }
 
+/* The first clip's names, where neither an engine nor key points have some. */
+static void follow_first(const input_part *p, name_list *list) {
+    if (!list->count && p->controls && p->names) *list = (name_list){p->path, p->names, p->control_count};
+}
+
 pelt_result pelt_input_open(pelt_input *input, const char *const *paths, uint32_t count, pelt_engine *engine,
-                            const char *with, pelt_error *error) {
+                            const pelt_keys *keys, const char *with, pelt_error *error) {
     pelt_error own;
     if (!error) error = &own;
     *input = (pelt_input){.arena = pelt_arena_new(0)};
@@ -236,12 +327,15 @@ pelt_result pelt_input_open(pelt_input *input, const char *const *paths, uint32_
     if (with && count != 1)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "with: joins a second mesh to a single clip, but %u are given",
                          count);
-    pelt_result result = PELT_OK;
+    name_list names;
+    pelt_result result = list_names(input, engine, keys, &names, error);
     for (uint32_t i = 0; i < count && !result; i++) {
         input_part *p = &input->parts[input->part_count++];
         p->path = paths[i];
         result = open_part(input, p, engine, error);
+        if (!result) result = order_controls(input, p, &names, error);
         if (!result && with) result = open_second(p, with, error);
+        follow_first(p, &names);
     }
     if (result) return result;
     const pelt_frames *first = &input->parts[0].frames;

@@ -156,12 +156,12 @@ static void put_opening(text *out, const pelt_keys_page *page) {
     text_format(out,
                 "<p class=\"lead\">%u of %k points are computed, and in 99.5&#8239;%% of the frames no point is wrong "
                 "by more than <b>%r</b> of the diagonal. The soft cache trusts <b>%r</b> of the frames; then <b>%p</b> "
-                "are under %r.</p>\n<p class=\"facts\">%u basis vectors &middot; %k frames &middot; %.2f times faster",
+                "are under %r.</p>\n<p class=\"facts\">%u basis vectors &middot; %k frames",
                 page->keys->key_count, (size_t)page->keys->point_count, page->measure->p995, page->measure->hit_rate,
-                page->measure->final_under_bar, page->bar, page->keys->basis_count, (size_t)page->measure->frame_count,
-                page->measure->speedup);
-    if (page->measure->point_cost > 0)
-        text_format(out, " at %.3g microseconds a point", 1e6 * page->measure->point_cost);
+                page->measure->final_under_bar, page->bar, page->keys->basis_count, (size_t)page->measure->frame_count);
+    if (page->measure->speedup > 0)
+        text_format(out, " &middot; %.2f times faster at %.3g microseconds a point", page->measure->speedup,
+                    1e6 * page->measure->point_cost);
     text_put(out, "</p>\n</header>\n");
 }
 

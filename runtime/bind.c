@@ -39,6 +39,14 @@ uint32_t pelt_keys_component_count(const pelt_keys *keys) { return keys->compone
 uint32_t pelt_keys_block_count(const pelt_keys *keys) { return keys->block_count; }
 uint32_t pelt_keys_key_count(const pelt_keys *keys) { return keys->key_count; }
 const uint32_t *pelt_keys_key_points(const pelt_keys *keys) { return keys->key_points; }
+const char *pelt_keys_control_name(const pelt_keys *keys, uint32_t control) {
+    const char *name = keys->control_names;
+    if (!name || control >= keys->control_count) return NULL;
+    while (control--)
+        while (*name++) {
+        }
+    return name;
+}
 
 size_t pelt_sizeof_error(void) { return sizeof(pelt_error); }
 const char *pelt_error_text(const pelt_error *error) { return error->text; }

@@ -10,6 +10,13 @@ static int all_halves_finite(const uint16_t *halves, uint64_t count) {
     return !bad;
 }
 
+/* As many names as controls, each ended by a zero. */
+static int are_names(const char *names, uint64_t size, uint64_t count) {
+    uint64_t ends = 0;
+    for (uint64_t i = 0; i < size; i++) ends += !names[i];
+    return count && ends == count && pelt_is_text(names, size);
+}
+
 static pelt_result find_sections(const void *bytes, pelt_keys *keys) {
     const pelt_known_section known[PELT_KEYS_SECTION_COUNT] = {
 #define KNOWN(name, code, member, size, always) {code, always, offsetof(pelt_keys, member), size},
@@ -30,6 +37,9 @@ static pelt_result find_sections(const void *bytes, pelt_keys *keys) {
         !keys->control_ranges != !controls)
         return PELT_ERROR_FORMAT;
     keys->control_count = (uint32_t)controls;
+    uint64_t names = sizes[PELT_KEYS_SECTION_CONTROL_NAMES];
+    if (keys->control_names && !are_names(keys->control_names, names, controls)) return PELT_ERROR_FORMAT;
+    keys->control_names_size = (uint32_t)names;
     uint64_t curve = sizes[PELT_KEYS_SECTION_CURVE] / sizeof(pelt_keys_error), user = sizes[PELT_KEYS_SECTION_USER];
     if (curve * sizeof(pelt_keys_error) != sizes[PELT_KEYS_SECTION_CURVE] || curve > UINT32_MAX ||
         !keys->curve != !curve || user > UINT32_MAX || !keys->user_data != !user)

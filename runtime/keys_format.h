@@ -46,6 +46,7 @@ enum { PELT_KEYS_SHARED = 1, PELT_KEYS_HALF = 2, PELT_KEYS_MOST_COMPONENTS = 64 
     X(WITNESSES, PELT_FOURCC('K', 'W', 'I', 'T'), witness_points, 0, 0)                                                \
     X(WITNESS_RULE, PELT_FOURCC('K', 'W', 'R', 'L'), witness_rule, sizeof(pelt_witness_rule), 0)                       \
     X(CONTROLS, PELT_FOURCC('K', 'C', 'T', 'L'), control_ranges, 0, 0)                                                 \
+    X(CONTROL_NAMES, PELT_FOURCC('K', 'C', 'N', 'M'), control_names, 0, 0)                                             \
     X(CURVE, PELT_FOURCC('K', 'E', 'R', 'R'), curve, 0, 0)                                                             \
     X(USER, PELT_FOURCC('U', 'S', 'E', 'R'), user_data, 0, 0)                                                          \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)

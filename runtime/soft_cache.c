@@ -109,15 +109,17 @@ pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_keys *keys, 
     cache->keys = keys;
     cache->engine = engine;
     cache->private_memory = memory;
-    parts p;
-    lay_out(keys, engine.control_count, memory, &p);
-    memset(p.state, NOT_COMPUTED, keys->point_count);
-    memset(p.region_before, 0, keys->region_count * sizeof *p.region_before);
+    pelt_soft_cache_cut(cache);
     return PELT_OK;
 }
 
 void pelt_soft_cache_cut(pelt_soft_cache *cache) {
-    if (cache) cache->private_started = 0;
+    if (!cache || !cache->keys) return;
+    parts p;
+    lay_out(cache->keys, cache->engine.control_count, cache->private_memory, &p);
+    memset(p.state, NOT_COMPUTED, cache->keys->point_count);
+    memset(p.region_before, 0, cache->keys->region_count * sizeof *p.region_before);
+    cache->private_started = 0, cache->private_witness = 0;
 }
 
 float pelt_soft_cache_trust(const pelt_soft_cache_options *options, float e) {

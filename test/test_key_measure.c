@@ -167,11 +167,11 @@ static double check_measuring(bool with_controls) {
     assert_near(m->final_p999, nearest_rank(finals, FRAMES, 0.999), 1e-7);
     assert_near(m->final_largest, finals[FRAMES - 1], 1e-7);
     pelt_keys_measure_free(m);
-    /* Without shots all frames are consecutive; without a cost the points are counted. */
+    /* Without shots all frames are consecutive; without a cost no speed is claimed. */
     t->frames.shots = NULL;
     m = pelt_keys_measure_frames(&keys, &t->frames, NULL, NULL);
     assert_int_equal(m->shot_count, 1);
-    assert_near(m->speedup, POINTS / m->evaluated, 1e-9);
+    assert_near(m->speedup, 0, 0);
     assert_true(m->frames[15].jump > 0);
     pelt_keys_measure_free(m);
     t->frames.frame_count = 1; /* nothing to correlate, nothing bad to find */

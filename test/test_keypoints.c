@@ -439,7 +439,7 @@ static void the_farthest_points_end_where_no_gap_is_left(void **state) {
     for (int i = 0; i < 150; i++) places[i] = (float)test_random(&seed);
     s.training.positions = places, s.training.candidates = 45;
     const uint32_t given[3] = {7, 30, 12};
-    uint32_t all[48] = {7, 30, 12}, count = pelt_farthest_points(&s.training, given, 3, 0.4, 42, all + 3);
+    uint32_t all[48] = {7, 30, 12}, count = pelt_farthest_points(&s.training, given, 3, 0, 0.4, 42, all + 3);
     assert_true(count > 5 && count < 42);
     for (uint32_t k = 3; k <= 3 + count; k++) {
         uint32_t best = 0;
@@ -456,7 +456,42 @@ static void the_farthest_points_end_where_no_gap_is_left(void **state) {
         if (k < 3 + count) assert_int_equal(all[k], best);
         assert_true(k < 3 + count ? most > 0.4 : most <= 0.4);
     }
-    assert_int_equal(pelt_farthest_points(&s.training, given, 3, 0.4, 4, all + 3), 4);
+    assert_int_equal(pelt_farthest_points(&s.training, given, 3, 0, 0.4, 4, all + 3), 4);
+    stop(&s);
+}
+
+/* Points at one place that move differently are as far apart as their motion says, frame by frame. */
+static void points_that_move_differently_are_far_apart(void **state) {
+    (void)state;
+    setup s;
+    start(&s, 20, 50, 3, 1e-3, 8);
+    static float places[150];
+    s.training.positions = places;
+    const double motion = 3;
+    const uint32_t given[1] = {7};
+    uint32_t all[6] = {7};
+    assert_int_equal(pelt_farthest_points(&s.training, given, 1, motion, 0, 5, all + 1), 5);
+    const float *values = s.t->values;
+    double mean[150] = {0};
+    for (int i = 0; i < 20 * 150; i++) mean[i % 150] += values[i] / 20.0;
+    for (uint32_t k = 1; k < 6; k++) {
+        double most = -1, chosen = 0;
+        for (uint32_t q = 0; q < 50; q++) {
+            double nearest = INFINITY;
+            for (uint32_t i = 0; i < k; i++) {
+                double square = 0;
+                for (uint32_t f = 0; f < 20; f++)
+                    for (uint32_t a = 0; a < 3; a++)
+                        square += pow((values[f * 150 + 3 * q + a] - mean[3 * q + a]) -
+                                          (values[f * 150 + 3 * all[i] + a] - mean[3 * all[i] + a]),
+                                      2);
+                nearest = fmin(nearest, motion * sqrt(square / 20));
+            }
+            most = fmax(most, nearest);
+            if (q == all[k]) chosen = nearest;
+        }
+        assert_near(chosen, most, 1e-5);
+    }
     stop(&s);
 }
 
@@ -540,6 +575,7 @@ int main(void) {
         cmocka_unit_test(keys_at_peaks_are_where_the_worst_held_out_frames_are_worst),
         cmocka_unit_test(the_grid_fills_the_largest_gaps),
         cmocka_unit_test(the_farthest_points_end_where_no_gap_is_left),
+        cmocka_unit_test(points_that_move_differently_are_far_apart),
         cmocka_unit_test(the_papers_choice_ends_where_the_largest_residual_is_small),
         cmocka_unit_test(a_fold_leaves_exactly_its_frames_out),
     };

@@ -19,8 +19,8 @@ uint32_t view_face_frames(const view_box *box, const view_face_clip *clip) {
 }
 
 bool view_face_follows(const view_box *box, const view_face_clip *clip, uint32_t frame) {
-    const uint32_t *shots = bundle_clip(box, clip) ? NULL : clip->input->frames.shots;
-    return frame > 0 && (!shots || shots[frame] == shots[frame - 1]);
+    const uint32_t *shots = bundle_clip(box, clip) ? clip->shots : clip->input->frames.shots;
+    return frame > 0 && shots[frame] == shots[frame - 1];
 }
 
 pelt_result view_face_read(view_box *box, const view_face_clip *clip, uint32_t frame, float *values,
@@ -43,9 +43,56 @@ view_face_clip *view_face_clip_at(pelt_view *view, view_place place, view_box **
 /* -- Controls ---------------------------------------------------------------------------------------------------- */
 
 static uint32_t clip_control_count(const view_box *box, const view_face_clip *clip) {
-    const pelt_clip *own = bundle_clip(box, clip);
-    if (own) return own->controls ? box->character->bundle->controls.count : 0;
+    if (bundle_clip(box, clip)) return clip->controls ? clip->control_count : 0;
     return clip->input->frames.controls ? clip->input->frames.control_count : 0;
+}
+
+/* Controls are matched by name with those of the training; where these have no names, all but "shot" are taken as they
+   come. Returns where control c of the keys is among the bundle's, or the bundle's count. */
+static uint32_t column_of(const pelt_keys *keys, const pelt_bundle *bundle, uint32_t c) {
+    const char *name = pelt_keys_control_name(keys, c);
+    uint32_t column = 0, count = bundle->controls.count;
+    if (name) return pelt_control_named(&bundle->controls, name);
+    for (; column < count; column++)
+        if (strcmp(bundle->controls.names[column], "shot") && !c--) break;
+    return column;
+}
+
+/* As engine/input.c numbers them: by the column "shot", or 60 frames each. */
+static void number_shots(const pelt_bundle *bundle, const pelt_clip *own, uint32_t *shots) {
+    uint32_t count = bundle->controls.count, column = pelt_control_named(&bundle->controls, "shot");
+    for (uint32_t f = 0; f < own->frame_count; f++)
+        shots[f] = own->controls && column < count ? (uint32_t)own->controls[(size_t)f * count + column] : f / 60;
+}
+
+pelt_result view_face_take_controls(const view_box *box, view_face_clip *clip, pelt_error *error) {
+    const pelt_bundle *bundle = box->character->bundle;
+    const pelt_clip *own = bundle->clips[clip->clip];
+    uint32_t all = bundle->controls.count, others = all - (pelt_control_named(&bundle->controls, "shot") < all);
+    uint32_t count = box->keys.control_count ? box->keys.control_count : others, *columns = NULL;
+    clip->shots = malloc((own->frame_count + (size_t)1) * sizeof *clip->shots);
+    if (!clip->shots) return pelt_no_memory(error);
+    number_shots(bundle, own, clip->shots);
+    if (!own->controls || !count) return PELT_OK;
+    columns = malloc(count * sizeof *columns);
+    clip->controls = malloc(((size_t)own->frame_count * count + 1) * sizeof *clip->controls);
+    clip->control_count = count;
+    pelt_result result = columns && clip->controls ? PELT_OK : pelt_no_memory(error);
+    for (uint32_t c = 0; c < count && !result; c++) {
+        columns[c] = column_of(&box->keys, bundle, c);
+        if (columns[c] == all)
+            result = pelt_fail(error, PELT_ERROR_DATA,
+                               "clip %s: there is no control \"%.80s\", which the training of %s has; controls are "
+                               "matched by name: add a column for it",
+                               own->name,
+                               pelt_keys_control_name(&box->keys, c) ? pelt_keys_control_name(&box->keys, c)
+                                                                     : "of that number",
+                               box->name);
+    }
+    for (size_t i = 0; i < (size_t)own->frame_count * count && !result; i++)
+        clip->controls[i] = own->controls[i / count * all + columns[i % count]];
+    free(columns);
+    return result;
 }
 
 /* The engine's, those that were trained with, or the first that a clip has. */
@@ -58,19 +105,19 @@ uint32_t view_face_control_count(const view_box *box) {
 }
 
 const float *view_face_controls(const view_box *box, const view_face_clip *clip, uint32_t frame) {
-    const pelt_clip *own = bundle_clip(box, clip);
     uint32_t count = clip_control_count(box, clip);
     if (!count || count != view_face_control_count(box)) return NULL;
-    return (own ? own->controls : clip->input->frames.controls) + (size_t)frame * count;
+    return (clip->input ? clip->input->frames.controls : clip->controls) + (size_t)frame * count;
 }
 
 static const char *name_of_control(const view_box *box, uint32_t control, char *own, size_t size) {
     const char *name = box->rig ? view_rig_control_name(box->rig, control) : NULL;
+    if (!name) name = pelt_keys_control_name(&box->keys, control);
     for (uint32_t i = 0; i < box->clip_count && !name; i++) {
         const view_face_clip *clip = &box->clips[i];
-        if (!view_face_controls(box, clip, 0)) continue;
-        const char *const *names = clip->input ? clip->input->control_names : NULL;
-        name = names ? names[control] : clip->input ? NULL : box->character->bundle->controls.names[control];
+        if (!clip->input || !view_face_controls(box, clip, 0)) continue;
+        const char *const *names = clip->input->frames.control_names;
+        if (names) name = names[control];
     }
     if (!name) snprintf(own, size, "control %u", control + 1);
     return name ? name : own;

@@ -132,6 +132,7 @@ static pelt_result add_loose_skin(pelt_view *view, const char *path, pelt_error 
 static void free_face_clip(view_face_clip *clip) {
     if (clip->input) pelt_input_close(clip->input);
     free(clip->input), free(clip->path), free(clip->name), free(clip->verdicts), free(clip->trust);
+    free(clip->controls), free(clip->shots);
 }
 
 static void free_box(view_box *box) {
@@ -271,6 +272,12 @@ static pelt_result add_face_clip(view_box *box, view_face_clip clip, pelt_error 
     return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d clips cannot be shown", box->name, MOST_FACE_CLIPS);
 }
 
+static pelt_result add_bundle_clip(view_box *box, uint32_t k, pelt_error *error) {
+    view_face_clip clip = {.name = strdup(box->character->bundle->clips[k]->name), .clip = k};
+    pelt_result result = view_face_take_controls(box, &clip, error);
+    return result ? free_face_clip(&clip), result : add_face_clip(box, clip, error);
+}
+
 /* A box gets the mesh with the same number of vertices, and its clips. */
 static pelt_result give_mesh(pelt_view *view, view_box *box, pelt_error *error) {
     pelt_result result = PELT_OK;
@@ -280,16 +287,16 @@ static pelt_result give_mesh(pelt_view *view, view_box *box, pelt_error *error) 
     }
     const pelt_bundle *bundle = box->character ? box->character->bundle : NULL;
     for (uint32_t k = 0; bundle && k < bundle->clip_count && !result; k++)
-        if (box->character->has_truth[k])
-            result = add_face_clip(box, (view_face_clip){.name = strdup(bundle->clips[k]->name), .clip = k}, error);
+        if (box->character->has_truth[k]) result = add_bundle_clip(box, k, error);
     return result;
 }
 
 /* With its controls, if there are some beside it. */
-static pelt_result open_clip(const char *path, const char *name, view_face_clip *clip, pelt_error *error) {
+static pelt_result open_clip(const char *path, const char *name, const pelt_keys *keys, view_face_clip *clip,
+                             pelt_error *error) {
     *clip = (view_face_clip){.name = strdup(name), .path = strdup(path), .input = calloc(1, sizeof *clip->input)};
     if (!clip->name || !clip->path || !clip->input) return pelt_no_memory(error);
-    return pelt_input_open(clip->input, (const char *const *)&clip->path, 1, NULL, NULL, error);
+    return pelt_input_open(clip->input, (const char *const *)&clip->path, 1, NULL, keys, NULL, error);
 }
 
 static pelt_result give_clip(pelt_view *view, uint32_t loose, pelt_error *error) {
@@ -298,11 +305,13 @@ static pelt_result give_clip(pelt_view *view, uint32_t loose, pelt_error *error)
         view_box *box = view->boxes[i];
         view_face_clip clip = {0};
         if (box->lamp) continue;
-        pelt_result result = open_clip(path, view->loose_clip_names[loose], &clip, error);
+        pelt_result result = open_clip(path, view->loose_clip_names[loose], NULL, &clip, error);
         if (result) return free_face_clip(&clip), result;
-        if (clip.input->frames.point_count == box->keys.point_count && clip.input->frames.component_count == 3)
-            return add_face_clip(box, clip, error);
+        bool fits = clip.input->frames.point_count == box->keys.point_count && clip.input->frames.component_count == 3;
         free_face_clip(&clip);
+        if (!fits) continue;
+        result = open_clip(path, view->loose_clip_names[loose], &box->keys, &clip, error); /* in its order */
+        return result ? free_face_clip(&clip), result : add_face_clip(box, clip, error);
     }
     return pelt_fail(error, PELT_ERROR_DATA,
                      "%s: no key points shown have that many points; point caches are shown with the key "

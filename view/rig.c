@@ -21,6 +21,10 @@ struct view_rig {
 
 static bool suits(const pelt_engine *engine, const pelt_keys *keys) {
     uint32_t controls = pelt_engine_controls(engine);
+    for (uint32_t c = 0; c < controls && c < keys->control_count; c++) { /* both must mean the same by control c */
+        const char *one = pelt_engine_control_name(engine, c), *other = pelt_keys_control_name(keys, c);
+        if (one && other && strcmp(one, other)) return false;
+    }
     return pelt_engine_points(engine) >= keys->engine_point_count && pelt_engine_components(engine) == 3 &&
            (!keys->control_count || keys->control_count == controls);
 }

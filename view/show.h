@@ -62,9 +62,12 @@ typedef struct view_face_clip {
     char *name;
     char *path; /* NULL: */
     uint32_t clip;
-    pelt_input *input; /* of the file */
-    char *verdicts;    /* JSON, once known, */
-    float *trust;      /* and then [frame][region_count + key_count] */
+    pelt_input *input;      /* of the file */
+    float *controls;        /* of the bundle's clip, [frame][control_count] in the order of the keys; NULL: unknown */
+    uint32_t control_count; /* and [frame] its shots */
+    uint32_t *shots;
+    char *verdicts; /* JSON, once known, */
+    float *trust;   /* and then [frame][region_count + key_count] */
 } view_face_clip;
 
 /* All points from those at the keys. */
@@ -186,6 +189,8 @@ pelt_result view_make_regions(pelt_view *view, view_place place, pelt_resource *
 uint32_t view_face_frames(const view_box *box, const view_face_clip *clip);
 /* What its frames were computed from, if there is one for each control of the box; NULL: unknown. */
 const float *view_face_controls(const view_box *box, const view_face_clip *clip, uint32_t frame);
+/* Controls and shots of a clip of the bundle, in the order in which the key points know them. */
+pelt_result view_face_take_controls(const view_box *box, view_face_clip *clip, pelt_error *error);
 /* Whether a frame follows the one before, and is not the first of a shot. */
 bool view_face_follows(const view_box *box, const view_face_clip *clip, uint32_t frame);
 /* The true points of a frame, [point_count][3]. */

@@ -1,8 +1,12 @@
-/* bounds.c: regions of the soft cache, the misfit tolerated in each, and witness points in addition to the keys.
+/* bounds.c: regions of the soft cache, and the misfit tolerated in each.
 
    Bounds are set on frames left out of training, both whole shots and frames with unseen controls, because training
    frames fit too well to tell. In each region the misfit of the shots sets the scale; then one factor for all regions
-   is chosen as large as possible while letting hardly any bad frame pass. */
+   is chosen as large as possible while letting hardly any bad frame pass.
+
+   Where the frames left out were right by far, that would call for a computation at misfits that nobody could see. So
+   where witnesses watch too, bounds are raised to the misfit at which the error would reach the bar: errors and misfits
+   are linear in the motion that is missing from training, so that their ratio can be found on small errors. */
 
 #include "fit/keys/model.h"
 #include "rig/sort.h"
@@ -15,9 +19,6 @@ static const double usual_frames = 0.98; /* of the held-out frames stay under a 
 /* Frames that may be wrong and pass, and the least and the most ordinary ones that should hit. */
 static const double bad_passes = 0.001, least_hits = 0.95, most_hits = 0.995;
 static const float least_factor = 1e-3f;
-static const double gap = 0.03;    /* of the diagonal: witnesses fill gaps between keys that are wider */
-static const double alarm = 0.6;   /* of the bar: a witness that is off by more calls for a miss */
-static const float margin = 0.05f; /* of a control's range, beyond which it is unknown */
 
 /* -- Regions ------------------------------------------------------------------------------------------------------- */
 
@@ -196,67 +197,26 @@ void pelt_keys_bounds(pelt_keys_model *m, const pelt_trials *trials, double bar,
     report->bad_caught = bad ? (double)caught / (double)bad : 1;
 }
 
-/* -- Witnesses ----------------------------------------------------------------------------------------------------- */
-
-/* Points where errors peak and points in the gaps, interleaved in proportion. */
-static uint32_t mix(const uint32_t *peaks, uint32_t peak_count, const uint32_t *gaps, uint32_t gap_count,
-                    uint32_t *list) {
-    uint32_t count = 0;
-    for (uint64_t i = 0, k = 0; i < peak_count || k < gap_count;) {
-        bool peak = i < peak_count && (k == gap_count || i * gap_count <= k * peak_count);
-        list[count++] = peak ? peaks[i++] : gaps[k++];
+/* The misfit at which a region would err by `error` (a fraction of the diagonal), by the median ratio of the
+   two in the trials; 0 if none tells. `largest`: the misfit of one key, otherwise RMS. */
+static float misfit_for(const pelt_keys_model *m, const pelt_trials *trials, uint32_t region, bool largest,
+                        double error, float *ratios) {
+    size_t count = 0;
+    for (size_t i = 0; i < trials->count; i++) {
+        pelt_misfit_bound e = region_misfit(m, trials->lengths + i * m->key_count, region);
+        float misfit = largest ? e.largest : e.rms, wrong = trials->region_errors[i * m->region_count + region];
+        if (wrong > 0 && misfit > least_misfit(m)) ratios[count++] = wrong / misfit;
     }
-    return count;
+    float ratio = pelt_quantile_floats(ratios, count, 0.5);
+    return ratio > 0 ? (float)(error / ratio) : 0;
 }
 
-pelt_result pelt_keys_witnesses(pelt_keys_model *m, double expected, pelt_error *error) {
-    enum { MOST_IN_GAPS = 4096, TURN = 25 };
-    const pelt_keys_training *t = m->t;
-    const pelt_keys_options *o = t->options;
-    uint32_t left = t->candidates - m->key_count, peaks = (m->key_count + 1) / 2;
-    if (!t->positions || o->witnesses == PELT_KEYS_NO_WITNESSES || !left) return PELT_OK;
-    if (peaks > left) peaks = left;
-    uint32_t most = left - peaks < MOST_IN_GAPS ? left - peaks : MOST_IN_GAPS, known = m->key_count + peaks;
-    uint32_t *all = PELT_NEW(t->arena, known + most, uint32_t), *points = PELT_NEW(t->arena, peaks + most, uint32_t);
-    memcpy(all, m->keys, m->key_count * sizeof *all);
-    pelt_result result = pelt_peak_points(t, m->keys, m->key_count, peaks, all + m->key_count, error);
-    if (result) return result;
-    uint32_t gaps = pelt_farthest_points(t, all, known, gap * t->diagonal, most, all + known);
-    uint32_t count = mix(all + m->key_count, peaks, all + known, gaps, points);
-    double usual = ceil((double)count / TURN * fmin(1, expected / (0.5 * o->bar)));
-    uint32_t each_frame = o->witnesses ? o->witnesses : usual > 1 ? (uint32_t)usual : 1;
-    m->witnesses = points, m->witness_count = count;
-    m->witness_rule = PELT_NEW(t->arena, 1, pelt_witness_rule);
-    *m->witness_rule =
-        (pelt_witness_rule){(float)(alarm * o->bar * t->diagonal), each_frame < count ? each_frame : count};
-    return PELT_OK;
-}
-
-/* -- Controls ------------------------------------------------------------------------------------------------------ */
-
-/* Extends a range to include another. */
-static void widen(pelt_control_range *range, float low, float high) {
-    range->low = fminf(range->low, low), range->high = fmaxf(range->high, high);
-}
-
-void pelt_keys_controls(pelt_keys_model *m, const pelt_frames *frames) {
-    const pelt_keys *previous = m->t->options->previous;
-    uint32_t count = frames->controls ? frames->control_count : 0, moved = 0;
-    if (!count || !m->witness_count || (previous && previous->control_count != count)) return;
-    pelt_control_range *ranges = PELT_NEW(m->t->arena, count, pelt_control_range);
-    float *widths = PELT_NEW(m->t->arena, count, float);
-    for (uint32_t c = 0; c < count; c++) ranges[c] = (pelt_control_range){INFINITY, -INFINITY};
-    for (size_t f = 0; f < frames->frame_count; f++)
-        for (uint32_t c = 0; c < count && !(frames->weights && !(frames->weights[f] > 0)); c++)
-            widen(&ranges[c], frames->controls[f * count + c], frames->controls[f * count + c]);
-    for (uint32_t c = 0; c < count; c++)
-        if (ranges[c].high > ranges[c].low) widths[moved++] = ranges[c].high - ranges[c].low;
-    float usual = moved ? pelt_quantile_floats(widths, moved, 0.5) : 0;
-    for (uint32_t c = 0; c < count; c++) {
-        float width = ranges[c].high - ranges[c].low, beyond = margin * (width > 0 ? width : usual);
-        ranges[c].low -= beyond, ranges[c].high += beyond;
-        if (previous) widen(&ranges[c], previous->control_ranges[c].low, previous->control_ranges[c].high);
-        if (!isfinite(ranges[c].low) || !isfinite(ranges[c].high)) return; /* overflow: ranges stay unknown */
+void pelt_keys_raise_bounds(pelt_keys_model *m, const pelt_trials *trials, double error) {
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(m->t->arena);
+    float *ratios = PELT_NEW(work, trials->count, float);
+    for (uint32_t g = 0; g < m->region_count; g++) {
+        pelt_misfit_bound *bound = &m->bounds[g];
+        bound->rms = fmaxf(bound->rms, misfit_for(m, trials, g, false, error, ratios));
+        bound->largest = fmaxf(bound->largest, misfit_for(m, trials, g, true, error, ratios));
     }
-    m->control_ranges = ranges, m->control_count = count;
 }

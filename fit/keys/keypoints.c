@@ -18,6 +18,7 @@ static const double least_turn = 1e-7, settled_turn = 1e-4; /* radians: of a pai
 static const double well_conditioned = 1e-4; /* the smallest pivot, of the largest, for normal equations */
 static const double cut = 1e-10;             /* of singular values, elsewhere */
 static const double trial_ridge = 1e-5;      /* where errors only choose points; the map has one of its own */
+static const double key_spacing = 0.012;     /* of the diagonal: no two keys are closer */
 static const double peak_reach = 0.032;      /* of the diagonal: peaks of errors lie this far apart */
 
 /* -- Varimax ------------------------------------------------------------------------------------------------------- */
@@ -165,25 +166,43 @@ pelt_result pelt_map_fit(const pelt_keys_training *t, const pelt_map *map, const
 
 /* -- Choosing ------------------------------------------------------------------------------------------------------ */
 
+enum { FREE, NEXT_TO_A_KEY, TAKEN };
+
 /* The keys so far. */
 typedef struct choice {
     const pelt_keys_training *t;
     pelt_arena *arena;
     uint32_t *keys, count, wanted;
+    double spacing; /* of the diagonal */
     uint8_t *taken; /* [point_count] */
 } choice;
 
-static void take(choice *c, uint32_t point) {
-    if (c->count == c->wanted || c->taken[point]) return;
-    c->taken[point] = 1;
-    c->keys[c->count++] = point;
+static double square_distance(const float *a, const float *b) {
+    double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+    return x * x + y * y + z * z;
 }
 
-/* The free candidate with the largest score; the first one in case of a tie. */
+/* Takes a point as a key. Those closer to it than the spacing are its neighbours: they know nearly what it knows. */
+static void take(choice *c, uint32_t point) {
+    if (c->count == c->wanted || c->taken[point] == TAKEN) return;
+    c->taken[point] = TAKEN;
+    c->keys[c->count++] = point;
+    double square = pow(c->spacing * c->t->diagonal, 2);
+    for (uint32_t p = 0; square > 0 && c->t->positions && p < c->t->candidates; p++)
+        if (!c->taken[p] &&
+            square_distance(c->t->positions + 3 * (size_t)p, c->t->positions + 3 * (size_t)point) < square)
+            c->taken[p] = NEXT_TO_A_KEY;
+}
+
+/* The free candidate with the largest score, the first one in case of a tie; next to a key only if none is left
+   elsewhere. */
 static uint32_t best_candidate(const choice *c, const double *score) {
     uint32_t best = UINT32_MAX;
-    for (uint32_t p = 0; p < c->t->candidates; p++)
-        if (!c->taken[p] && (best == UINT32_MAX || score[p] > score[best])) best = p;
+    for (uint32_t p = 0; p < c->t->candidates; p++) {
+        bool better = best == UINT32_MAX || c->taken[p] < c->taken[best] ||
+                      (c->taken[p] == c->taken[best] && score[p] > score[best]);
+        if (c->taken[p] != TAKEN && better) best = p;
+    }
     return best;
 }
 
@@ -341,6 +360,12 @@ static size_t worst_of_fold(choice *c, uint32_t fold, const double *p, pelt_aren
     return worst;
 }
 
+static bool has_frames(const pelt_keys_training *t, uint32_t fold) {
+    for (uint32_t c = 0; c < t->s.column_count; c++)
+        if (t->fold[c] == fold) return true;
+    return false;
+}
+
 /* Errors of the worst frames of a left-out fold, raised to the fourth power and summed at each point. */
 static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covariance, double weight, double *score,
                                    pelt_error *error) {
@@ -349,6 +374,7 @@ static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covar
     pelt_map map = {c->keys, c->count, 0, trial_ridge};
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(c->arena);
     double *p = PELT_NEW(work, rank * c->count * each, double), *left = PELT_NEW(work, s->column_count * rank, double);
+    if (!has_frames(c->t, fold)) return PELT_OK;
     pelt_result result = pelt_map_fit(c->t, &map, covariance, weight, p, error);
     size_t worst = result ? 0 : worst_of_fold(c, fold, p, work, left);
     double *errors = PELT_NEW(work, s->row_count * worst, double);
@@ -360,11 +386,6 @@ static pelt_result add_fold_errors(choice *c, uint32_t fold, const double *covar
             score[q] += square * square;
         }
     return result;
-}
-
-static double square_distance(const float *a, const float *b) {
-    double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
-    return x * x + y * y + z * z;
 }
 
 /* Adds batches of points where errors peak until there are enough, updating the errors after each batch. */
@@ -517,10 +538,43 @@ static pelt_result choose_by_paper(choice *c, uint32_t until, pelt_error *error)
 
 /* -- All together -------------------------------------------------------------------------------------------------- */
 
-uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, double gap,
-                              uint32_t most, uint32_t *points) {
+/* Places of the possible keys in a space where points are far apart if they are, or if they moved differently in
+   training: position, and motion times deviations along the leading directions. */
+typedef struct places {
+    size_t size; /* numbers per point */
+    float *at;   /* [candidates][size] */
+} places;
+
+static places find_places(const pelt_keys_training *t, double motion, pelt_arena *arena) {
+    enum { LEADING = 32 };
+    const pelt_subspace *s = &t->s;
+    size_t lead = !(motion > 0) ? 0 : s->rank < LEADING ? s->rank : LEADING;
+    places out = {.size = 3 + s->each * lead};
+    out.at = PELT_NEW(arena, t->candidates * out.size, float);
+    for (size_t p = 0; p < t->candidates; p++) {
+        float *to = out.at + p * out.size;
+        for (size_t i = 0; i < 3; i++) *to++ = t->positions[3 * p + i];
+        for (size_t r = p * s->each; r < (p + 1) * s->each; r++)
+            for (size_t m = 0; m < lead; m++)
+                *to++ = (float)(motion * s->vectors[r * s->rank + m] * s->values[m] / sqrt(s->weight));
+    }
+    return out;
+}
+
+static float place_distance(const places *p, size_t a, size_t b) {
+    float sum = 0;
+    for (size_t i = 0; i < p->size; i++) {
+        float d = p->at[a * p->size + i] - p->at[b * p->size + i];
+        sum += d * d;
+    }
+    return sum;
+}
+
+uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, double motion,
+                              double gap, uint32_t most, uint32_t *points) {
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     double *distance = PELT_NEW(work, t->candidates, double);
+    places at = find_places(t, motion, work);
     uint32_t chosen = 0;
     for (uint32_t p = 0; p < t->candidates; p++) distance[p] = INFINITY;
     for (uint32_t k = 0; k < given_count || chosen < most; k++) {
@@ -530,8 +584,7 @@ uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given
         if (k >= given_count && distance[next] <= (gap > 0 ? gap * gap : -1)) break;
         if (k >= given_count) points[chosen++] = next;
         for (uint32_t p = 0; p < t->candidates; p++)
-            distance[p] =
-                fmin(distance[p], square_distance(t->positions + 3 * (size_t)p, t->positions + 3 * (size_t)next));
+            if (distance[p] >= 0) distance[p] = fmin(distance[p], place_distance(&at, p, next));
         distance[next] = -1; /* never again, even if points coincide */
     }
     return chosen;
@@ -541,7 +594,7 @@ uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given
 static void choose_grid(choice *c, uint32_t until) {
     uint32_t first = c->count;
     if (first >= until) return;
-    pelt_farthest_points(c->t, c->keys, first, 0, until - first, c->keys + first);
+    pelt_farthest_points(c->t, c->keys, first, 0, 0, until - first, c->keys + first);
     while (c->count < until) take(c, c->keys[c->count]);
 }
 
@@ -550,9 +603,9 @@ pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *ke
     const pelt_keys_options *o = t->options;
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     choice c = {.t = t, .arena = work, .keys = keys, .wanted = count};
+    if (o->recipe != PELT_KEYS_PAPER) c.spacing = key_spacing;
     c.taken = PELT_NEW(c.arena, t->point_count, uint8_t);
     for (uint32_t i = 0; i < o->fiducial_count; i++) take(&c, o->fiducials[i]);
-    for (uint32_t i = 0; o->previous && i < o->previous->key_count; i++) take(&c, o->previous->key_points[i]);
     uint32_t free_keys = count - c.count, grid = o->grid < free_keys && t->positions ? o->grid : 0;
     bool paper = o->recipe == PELT_KEYS_PAPER;
     if (paper) choose_grid(&c, c.count + grid), grid = 0;

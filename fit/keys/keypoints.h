@@ -17,6 +17,7 @@ typedef struct pelt_keys_training {
     uint32_t point_count, candidates; /* keys come from points 0 to candidates - 1 */
     const float *positions;           /* [point_count][3], or NULL */
     double diagonal;
+    double gap;     /* of the diagonal: witnesses fill gaps that are wider; 0: the usual one */
     uint8_t *lone;  /* [column_count] 1: an isolated pose, not part of a shot */
     uint32_t *fold; /* [column_count] 0 to PELT_FOLDS - 1: frames left out together */
 } pelt_keys_training;
@@ -46,9 +47,10 @@ double pelt_fold_covariance(const pelt_keys_training *t, const uint32_t *fold, u
 
 /* Farthest-point sampling among possible keys: each point is as far as possible from the `given` ones and from the
    previous ones. Stops after `most`, or when no point is farther than `gap` (in units of the positions) from one of
-   them; returns their number. Requires positions, and enough points. */
-uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, double gap,
-                              uint32_t most, uint32_t *points);
+   them; returns their number. Points are as far apart as sqrt(d^2 + (motion m)^2): d between their positions, m the RMS
+   over the training frames of how differently they moved. Requires positions, and enough points. */
+uint32_t pelt_farthest_points(const pelt_keys_training *t, const uint32_t *given, uint32_t given_count, double motion,
+                              double gap, uint32_t most, uint32_t *points);
 
 /* Points where the worst held-out frames are worst with the `given` keys, spaced apart, worst first. Requires that many
    possible keys that are not given. */

@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double quick_look = 0.1, long_look = 0.3; /* of a fold's frames: to compare ridges, and to set bounds */
-static const double as_good = 1.1;                     /* a stronger ridge may err by this factor more */
-static const float active_part = 0.1f;                 /* of its largest value: a control is active in a frame */
+static const double quick_look = 0.1; /* of a fold's frames, to compare ridges */
+static const double as_good = 1.1;    /* a stronger ridge may err by this factor more */
 /* Keys that a bound on the error may ask for, and directions beyond those of the keys, which their errors are known by. */
 enum { MOST_KEYS = 250, SPARE = 64 };
 
@@ -47,6 +46,18 @@ static pelt_result read_remembered(void *user, uint32_t first, uint32_t count, f
     return count ? r->fresh->read(r->fresh->user, first - old, count, values, error) : PELT_OK;
 }
 
+/* Nobody knows the controls of the old frames: they are put in the middle of their ranges. NULL if the ranges are not
+   known, or those of other controls. */
+static float *remembered_controls(pelt_arena *arena, const pelt_frames *frames, const pelt_keys *keys, uint32_t old) {
+    size_t each = frames->control_count;
+    if (!frames->controls || !each || keys->control_count != each) return NULL;
+    float *controls = PELT_NEW(arena, (old + (size_t)frames->frame_count) * each, float);
+    for (size_t i = 0; i < old * each; i++)
+        controls[i] = keys->control_ranges[i % each].low / 2 + keys->control_ranges[i % each].high / 2;
+    memcpy(controls + old * each, frames->controls, frames->frame_count * each * sizeof *controls);
+    return controls;
+}
+
 static void remember(pelt_arena *arena, remembered *r, const pelt_frames *frames, const pelt_keys *keys) {
     uint32_t old = 2 * keys->basis_count, count = old + frames->frame_count;
     float *weights = PELT_NEW(arena, count, float);
@@ -57,7 +68,8 @@ static void remember(pelt_arena *arena, remembered *r, const pelt_frames *frames
     }
     *r = (remembered){.keys = keys, .fresh = frames, .all = *frames};
     r->all.frame_count = count, r->all.read = read_remembered, r->all.user = r;
-    r->all.weights = weights, r->all.shots = shots, r->all.controls = NULL;
+    r->all.weights = weights, r->all.shots = shots;
+    r->all.controls = remembered_controls(arena, frames, keys, old);
 }
 
 /* -- Setting up ---------------------------------------------------------------------------------------------------- */
@@ -104,18 +116,10 @@ static pelt_result set_places(pelt_keys_training *t, const pelt_frames *frames, 
 
 /* -- Trials -------------------------------------------------------------------------------------------------------- */
 
-static pelt_result try_shots(const pelt_keys_training *t, const pelt_map *map, double share, pelt_arena *arena,
-                             pelt_trials *trials, pelt_error *error) {
-    pelt_result result = PELT_OK;
-    for (uint32_t f = 0; f < PELT_FOLDS && !result; f++)
-        result = pelt_try_fold(t, map, t->fold, f, false, share, arena, trials, error);
-    return result;
-}
-
 static pelt_result error_by_shots(const pelt_keys_training *t, const pelt_map *map, double *p995, pelt_error *error) {
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     pelt_trials trials = {0};
-    pelt_result result = try_shots(t, map, quick_look, work, &trials, error);
+    pelt_result result = pelt_try_shots(t, map, quick_look, work, &trials, error);
     if (!result) *p995 = pelt_trial_quantile(work, &trials, 0.995);
     return result;
 }
@@ -137,51 +141,7 @@ static pelt_result choose_ridge(const pelt_keys_training *t, pelt_map *map, doub
     return PELT_OK;
 }
 
-/* For groups of three controls that are active in some frames but not in most, leaves out the frames where any of them
-   is. */
-static pelt_result try_controls(const pelt_keys_training *t, const pelt_map *map, const pelt_frames *frames,
-                                pelt_arena *arena, pelt_trials *trials, pelt_keys_report *report, pelt_error *error) {
-    enum { GROUPS = 6, IN_GROUP = 3, ATTEMPTS = 400 };
-    uint32_t n = frames->frame_count, columns = t->s.column_count, chosen[GROUPS * IN_GROUP], count = 0;
-    uint32_t *fold = PELT_NEW(arena, columns, uint32_t);
-    float *most = PELT_NEW(arena, frames->control_count, float);
-    uint64_t random = 88172645463325252u + t->options->seed;
-    for (uint32_t c = 0; c < frames->control_count; c++)
-        for (size_t f = 0; f < n; f++) most[c] = fmaxf(most[c], fabsf(frames->controls[f * frames->control_count + c]));
-    for (uint32_t attempt = 0; attempt < ATTEMPTS && count < GROUPS * IN_GROUP; attempt++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
-        uint32_t c = (uint32_t)((random >> 33) % frames->control_count), active = 0;
-        bool known = !(most[c] > 0);
-        for (uint32_t i = 0; i < count; i++) known |= chosen[i] == c;
-        for (size_t f = 0; f < n; f++)
-            active += fabsf(frames->controls[f * frames->control_count + c]) > active_part * most[c];
-        if (!known && active > n / 100 && active < n / 4) chosen[count++] = c;
-    }
-    for (uint32_t g = 0; g + 1 <= count / IN_GROUP; g++) {
-        uint32_t held = 0;
-        for (uint32_t k = 0; k < columns; k++) {
-            const float *x = frames->controls + (size_t)(k / t->columns_per_frame) * frames->control_count;
-            fold[k] = 0;
-            for (uint32_t i = g * IN_GROUP; i < (g + 1) * IN_GROUP; i++)
-                fold[k] |= fabsf(x[chosen[i]]) > active_part * most[chosen[i]];
-            held += fold[k];
-        }
-        if (held > columns / 2) continue;
-        pelt_result result = pelt_try_fold(t, map, fold, 1, true, 0.5, arena, trials, error);
-        if (result) return result;
-        report->by_controls = true;
-    }
-    return PELT_OK;
-}
-
 /* -- The model ----------------------------------------------------------------------------------------------------- */
-
-static uint32_t basis_for(const pelt_keys_training *t, uint32_t keys) {
-    uint32_t rows = keys * t->s.each, basis = t->options->basis;
-    if (!basis) basis = t->options->recipe == PELT_KEYS_PAPER ? (keys > 1 ? keys / 2 : 1) : rows;
-    if (basis > rows) basis = rows;
-    return basis < t->s.rank ? basis : t->s.rank;
-}
 
 static pelt_result choose(pelt_keys_training *t, pelt_keys_model *m, pelt_map *map, uint32_t count, double *p995,
                           pelt_error *error) {
@@ -189,7 +149,7 @@ static pelt_result choose(pelt_keys_training *t, pelt_keys_model *m, pelt_map *m
     m->keys = PELT_NEW(t->arena, count, uint32_t);
     pelt_result result = pelt_choose_keys(t, count, m->keys, &count, error);
     m->key_count = count;
-    m->basis = basis_for(t, count);
+    m->basis = pelt_keys_basis(t, count);
     *map = (pelt_map){m->keys, count, m->basis, paper ? 0 : t->options->ridge};
     if (result) return result;
     return paper || given ? error_by_shots(t, map, p995, error) : choose_ridge(t, map, p995, error);
@@ -224,7 +184,7 @@ static pelt_result measure_curve(const pelt_keys_training *t, const pelt_map *ma
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         pelt_map part = *map;
         part.key_count = (uint32_t)ceil(parts[i] * map->key_count);
-        part.basis = basis_for(t, part.key_count);
+        part.basis = pelt_keys_basis(t, part.key_count);
         report->curve_keys[i] = part.key_count;
         report->curve_error[i] = report->error_p995;
         pelt_result result =
@@ -232,35 +192,6 @@ static pelt_result measure_curve(const pelt_keys_training *t, const pelt_map *ma
         if (result) return result;
     }
     return PELT_OK;
-}
-
-static pelt_result fit_maps(const pelt_keys_training *t, const pelt_map *map, pelt_keys_model *m, pelt_error *error) {
-    size_t rank = t->s.rank, rows = (size_t)map->key_count * t->s.each;
-    double *covariance = PELT_NEW(t->arena, rank * rank, double), *detector = PELT_NEW(t->arena, rank * rows, double),
-           *key_rows = PELT_NEW(t->arena, rows * rank, double);
-    m->map = PELT_NEW(t->arena, rank * rows, double);
-    m->misfit = PELT_NEW(t->arena, rows * rows, double);
-    pelt_map least = *map;
-    least.basis = pelt_detector_basis(t, map->key_count), least.ridge = 0;
-    double weight = pelt_fold_covariance(t, NULL, 0, covariance);
-    pelt_result result = pelt_map_fit(t, map, covariance, weight, m->map, error);
-    if (!result && least.basis) result = pelt_map_fit(t, &least, covariance, weight, detector, error);
-    if (result) return result;
-    pelt_key_rows(t, m->keys, m->key_count, key_rows);
-    pelt_gemm(false, false, rows, rows, rank, -1, key_rows, least.basis ? detector : m->map, 0, m->misfit);
-    for (size_t i = 0; i < rows; i++) m->misfit[i * rows + i] += 1;
-    return PELT_OK;
-}
-
-static pelt_result set_bounds(const pelt_keys_training *t, const pelt_map *map, const pelt_frames *frames,
-                              pelt_keys_model *m, pelt_keys_report *report, pelt_error *error) {
-    PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
-    pelt_trials trials = {.with_misfits = true};
-    pelt_result result = try_shots(t, map, long_look, work, &trials, error);
-    if (!result && frames->controls && frames->control_count)
-        result = try_controls(t, map, frames, work, &trials, report, error);
-    if (!result) pelt_keys_regions(m, t->options->regions), pelt_keys_bounds(m, &trials, t->options->bar, report);
-    return result;
 }
 
 /* -- Training ------------------------------------------------------------------------------------------------------ */
@@ -290,11 +221,10 @@ static pelt_result find_model(training *g, const pelt_frames *frames, pelt_colum
         result = choose(t, model, &map, most, &g->report->error_p995, error);
         if (!result) result = measure_curve(t, &map, g->report, error);
     }
-    if (!result) result = fit_maps(t, &map, model, error);
-    if (!result) result = set_bounds(t, &map, frames, model, g->report, error);
-    if (!result) result = pelt_keys_witnesses(model, g->report->error_p995, error);
-    if (!result) pelt_keys_controls(model, g->frames);
+    if (!result) result = pelt_keys_finish(model, &map, frames, g->report, error);
     if (!result) g->report->ridge = map.ridge;
+    if (!result) result = pelt_keys_rehearse(t, model, &map, frames, columns, g->report, error);
+    if (!result && t->gap > 0) result = pelt_keys_witnesses(model, error);
     return result;
 }
 

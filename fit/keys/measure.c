@@ -99,8 +99,9 @@ static double moved_by_itself(const playback *p) {
     return most / p->keys->diagonal;
 }
 
-/* True if the keys alone exceed the bar somewhere the soft cache did not even check. */
+/* True if the keys alone exceed the bar somewhere the soft cache did not even check. Who is in doubt does not trust. */
 static bool trusts_a_bad_point(const playback *p) {
+    if (p->info.verdict == PELT_CACHE_DOUBT) return false;
     size_t each = p->keys->component_count;
     for (uint32_t i = 0; i < p->keys->point_count; i++)
         if (!p->computed[i] &&
@@ -183,16 +184,14 @@ static bool follows(const pelt_frames *frames, uint32_t f) {
     return f > 0 && (!frames->shots || frames->shots[f] == frames->shots[f - 1]);
 }
 
-static pelt_result play_frame(playback *p, pelt_soft_cache *cache, const pelt_soft_cache_options *options,
-                              const pelt_frames *frames, uint32_t f, pelt_keys_frame *k, double *seconds,
-                              pelt_error *error) {
+static pelt_result play_frame(playback *p, pelt_soft_cache *cache, const pelt_frames *frames, uint32_t f,
+                              pelt_keys_frame *k, double *seconds, pelt_error *error) {
     pelt_soft_cache_frame_info info;
     swap(&p->now, &p->before), swap(&p->fill, &p->fill_before), swap(&p->final, &p->final_before);
     pelt_result result = pelt_frames_read(frames, f, 1, p->now, error);
     if (result) return result;
     p->controls = frames->controls ? frames->controls + (size_t)f * frames->control_count : &p->none;
-    pelt_engine_call call = {play, p, control_count(frames)};
-    if (!follows(frames, f)) pelt_soft_cache_init(cache, p->keys, options, call, p->memory);
+    if (!follows(frames, f)) pelt_soft_cache_cut(cache);
     fill_from_keys(p, seconds);
     memset(p->computed, 0, p->keys->point_count);
     result = pelt_soft_cache_next(cache, p->controls, p->final, &info);
@@ -238,10 +237,11 @@ static pelt_result measure(void *user, pelt_error *error) {
     double *list = PELT_NEW(work, count, double);
     allocate(&p, g->frames, work);
     pelt_soft_cache cache;
+    pelt_engine_call call = {play, &p, control_count(g->frames)};
+    pelt_soft_cache_init(&cache, keys, &g->options.soft_cache, call, p.memory);
     for (uint32_t f = 0; f < count; f++) {
         if (pelt_should_stop(&g->options.progress, "measuring", (double)f / count)) return pelt_stopped(error);
-        pelt_result result =
-            play_frame(&p, &cache, &g->options.soft_cache, g->frames, f, &m->frames[f], &list[f], error);
+        pelt_result result = play_frame(&p, &cache, g->frames, f, &m->frames[f], &list[f], error);
         if (result) return result;
         m->witnesses += (double)p.info.witnesses / count, m->calls += (double)p.info.calls / count;
         if (g->options.look) g->options.look(g->options.look_user, f, &m->frames[f], p.now, p.fill, p.final);
@@ -251,7 +251,7 @@ static pelt_result measure(void *user, pelt_error *error) {
     summarise(m, g->options.bar, list);
     double full = m->call_cost + keys->point_count * m->point_cost;
     double soft = m->calls * m->call_cost + m->evaluated * m->point_cost + m->fill_seconds;
-    m->speedup = full > 0 ? full / soft : keys->point_count / m->evaluated;
+    m->speedup = full > 0 ? full / soft : 0;
     return PELT_OK;
 }
 

@@ -35,6 +35,9 @@ static pelt_result check_frames(const pelt_frames *f, bool shared, pelt_error *e
         if (!isfinite(f->controls[i]))
             return pelt_fail(error, PELT_ERROR_NUMBER, "%s: control %zu of frame %zu is not finite", name,
                              i % f->control_count, i / f->control_count);
+    for (uint32_t c = 0; f->controls && f->control_names && c < f->control_count; c++)
+        if (!f->control_names[c])
+            return pelt_fail(error, PELT_ERROR_DATA, "%s: control %u has no name, but others have", name, c);
     for (uint32_t i = 0; f->shots && i < f->frame_count; i++)
         if (f->shots[i] == UINT32_MAX)
             return pelt_fail(error, PELT_ERROR_DATA,
@@ -61,12 +64,6 @@ static pelt_result check_previous(const pelt_frames *f, const pelt_keys_options 
         return pelt_fail(
             error, PELT_ERROR_DATA, "%s: %u points of %u values, but the key points to retrain have %u points of %u",
             pelt_frames_name(f), f->point_count, f->component_count, keys->point_count, keys->component_count);
-    for (uint32_t k = 0; k < keys->key_count; k++)
-        if (keys->key_points[k] >= o->engine_points)
-            return pelt_fail_option(error, "engine_points",
-                                    "keys come from the first %u points, but point %u is a key of those to "
-                                    "retrain",
-                                    o->engine_points, keys->key_points[k]);
     return PELT_OK;
 }
 

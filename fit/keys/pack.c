@@ -95,6 +95,7 @@ static void pack_arrays(packing *p) {
     keys->witness_count = m->witness_count;
     keys->control_ranges = m->control_ranges;
     keys->control_count = m->control_count;
+    keys->control_names = m->control_names, keys->control_names_size = (uint32_t)m->control_names_size;
 }
 
 pelt_result pelt_keys_form(const pelt_keys_model *m, pelt_keys *keys, pelt_error *error) {
@@ -145,6 +146,7 @@ pelt_bytes *pelt_keys_pack(const pelt_keys *keys, pelt_error *error) {
     pelt_keys_header header = header_of(keys);
     sections[PELT_KEYS_SECTION_WITNESSES].size = 4 * (uint64_t)keys->witness_count;
     sections[PELT_KEYS_SECTION_CONTROLS].size = keys->control_count * sizeof(pelt_control_range);
+    sections[PELT_KEYS_SECTION_CONTROL_NAMES].size = keys->control_names_size;
     sections[PELT_KEYS_SECTION_CURVE].size = keys->curve_count * sizeof(pelt_keys_error);
     sections[PELT_KEYS_SECTION_USER].size = keys->user_size;
     sections[PELT_KEYS_SECTION_ABOUT].flags = 0, sections[PELT_KEYS_SECTION_ABOUT].size = keys->about_size + 1;

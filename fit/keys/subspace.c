@@ -67,6 +67,13 @@ pelt_result pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool
     return PELT_OK;
 }
 
+pelt_result pelt_columns_frame(const pelt_columns *c, uint32_t frame, float *values, pelt_error *error) {
+    size_t size = (size_t)c->frames->point_count * c->frames->component_count;
+    if (!c->held) return pelt_frames_read(c->frames, frame, 1, values, error);
+    memcpy(values, c->held + frame * size, size * sizeof *values);
+    return PELT_OK;
+}
+
 /* Columns of some frames, minus the mean (may be NULL), as c->block [columns][row_count]. */
 static pelt_result read_block(pelt_columns *c, uint32_t first, uint32_t count, const double *mean, pelt_error *error) {
     const pelt_frames *frames = c->frames;

@@ -36,6 +36,9 @@ typedef struct pelt_columns pelt_columns;
 pelt_result pelt_columns_open(pelt_arena *arena, const pelt_frames *frames, bool shared, size_t memory,
                               pelt_columns **columns, pelt_error *error);
 
+/* The values of one frame [point_count][component_count]. */
+pelt_result pelt_columns_frame(const pelt_columns *columns, uint32_t frame, float *values, pelt_error *error);
+
 /* The subspace of at most `rank` vectors. */
 pelt_result pelt_subspace_find(pelt_arena *arena, pelt_columns *columns, uint32_t rank, bool centred, uint32_t seed,
                                const pelt_progress *progress, pelt_subspace *out, pelt_error *error);

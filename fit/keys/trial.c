@@ -23,8 +23,9 @@ typedef struct trial {
     size_t per_frame;            /* columns per frame */
     size_t *frames, frame_count; /* first columns of the left-out frames */
     bool with_misfits;
-    double *keep; /* [rank][rank] I - P U */
-    double *miss; /* [rows][rank] (I - U P') U */
+    const pelt_point_regions *regions; /* or NULL */
+    double *keep;                      /* [rank][rank] I - P U */
+    double *miss;                      /* [rows][rank] (I - U P') U */
 } trial;
 
 static void prepare(trial *r, const double *p, const double *detector, const double *rows) {
@@ -39,8 +40,16 @@ static void prepare(trial *r, const double *p, const double *detector, const dou
     pelt_gemm(false, false, n, rank, rank, 1, rows, seen, 0, r->miss);
 }
 
-/* Largest point errors of some frames, given the coordinates of their errors [frames * per_frame][rank]. */
-static void point_errors(const trial *r, const double *left, const size_t *which, size_t count, float *errors) {
+/* Raises the errors of a point's regions to its own. */
+static void raise_region_errors(const pelt_point_regions *regions, size_t point, float error, float *errors) {
+    for (size_t k = point * PELT_POINT_REGIONS; k < (point + 1) * PELT_POINT_REGIONS; k++)
+        if (regions->weights[k] > 0) errors[regions->of_points[k]] = fmaxf(errors[regions->of_points[k]], error);
+}
+
+/* Largest point errors of some frames, and of their regions, given the coordinates of their errors
+   [frames * per_frame][rank]. */
+static void point_errors(const trial *r, const double *left, const size_t *which, size_t count, float *errors,
+                         float *region_errors) {
     const pelt_subspace *s = &r->t->s;
     enum { AT_ONCE = 32 };
     size_t each = s->each, per = r->per_frame, width = AT_ONCE * per;
@@ -58,13 +67,16 @@ static void point_errors(const trial *r, const double *left, const size_t *which
                 for (size_t i = 0; i < each; i++)
                     for (size_t c = 0; c < per; c++) square += pow(values[(q * each + i) * columns + k * per + c], 2);
                 most = fmax(most, square);
+                if (r->regions)
+                    raise_region_errors(r->regions, q, (float)(sqrt(square) / r->t->diagonal),
+                                        region_errors + which[first + k] * r->regions->count);
             }
             errors[which[first + k]] = (float)(sqrt(most) / r->t->diagonal);
         }
     }
 }
 
-static void look(trial *r, double share, float *errors, float *lengths) {
+static void look(trial *r, double share, float *errors, float *region_errors, float *lengths) {
     const pelt_subspace *s = &r->t->s;
     size_t rank = r->rank, per = r->per_frame, columns = r->frame_count * per, each = s->each;
     double *held = PELT_NEW(r->arena, columns * rank, double), *left = PELT_NEW(r->arena, columns * rank, double),
@@ -85,7 +97,7 @@ static void look(trial *r, double share, float *errors, float *lengths) {
     qsort(order, r->frame_count, sizeof *order, pelt_falling_ranks);
     if (looked > r->frame_count) looked = r->frame_count;
     for (size_t k = 0; k < looked; k++) which[k] = order[k].index;
-    point_errors(r, left, which, looked, errors);
+    point_errors(r, left, which, looked, errors, region_errors);
 }
 
 static void make_room(pelt_arena *arena, pelt_trials *t, size_t more) {
@@ -93,16 +105,19 @@ static void make_room(pelt_arena *arena, pelt_trials *t, size_t more) {
     size_t room = 2 * (t->count + more);
     float *errors = PELT_NEW(arena, room, float), *lengths = PELT_NEW(arena, room * t->key_count, float);
     uint8_t *novel = PELT_NEW(arena, room, uint8_t);
+    size_t regions = t->regions ? t->regions->count : 0;
+    float *region_errors = PELT_NEW(arena, room * regions, float);
     if (t->count) {
+        memcpy(region_errors, t->region_errors, t->count * regions * sizeof *region_errors);
         memcpy(errors, t->errors, t->count * sizeof *errors);
         memcpy(lengths, t->lengths, t->count * t->key_count * sizeof *lengths);
         memcpy(novel, t->novel, t->count);
     }
-    t->errors = errors, t->lengths = lengths, t->novel = novel, t->room = room;
+    t->errors = errors, t->lengths = lengths, t->novel = novel, t->room = room, t->region_errors = region_errors;
 }
 
 static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out, double share, float *errors,
-                              float *lengths, pelt_error *error) {
+                              float *region_errors, float *lengths, pelt_error *error) {
     const pelt_keys_training *t = r->t;
     double *covariance = PELT_NEW(r->arena, r->rank * r->rank, double),
            *p = PELT_NEW(r->arena, r->rank * r->rows, double),
@@ -120,7 +135,7 @@ static pelt_result try_frames(trial *r, const uint32_t *fold, uint32_t left_out,
     if (result) return result;
     pelt_key_rows(t, r->map->keys, r->map->key_count, rows);
     prepare(r, p, detector, rows);
-    look(r, share, errors, lengths);
+    look(r, share, errors, region_errors, lengths);
     return PELT_OK;
 }
 
@@ -130,7 +145,7 @@ pelt_result pelt_try_fold(const pelt_keys_training *t, const pelt_map *map, cons
     trial r = {.t = t, .map = map, .arena = work, .rank = t->s.rank};
     r.rows = (size_t)map->key_count * t->s.each;
     r.per_frame = t->columns_per_frame;
-    r.with_misfits = trials->with_misfits;
+    r.with_misfits = trials->with_misfits, r.regions = trials->regions;
     r.frames = PELT_NEW(r.arena, t->s.column_count, size_t);
     for (size_t c = 0; c < t->s.column_count; c += r.per_frame)
         if (fold[c] == left_out) r.frames[r.frame_count++] = c;
@@ -139,6 +154,7 @@ pelt_result pelt_try_fold(const pelt_keys_training *t, const pelt_map *map, cons
     pelt_result result = PELT_OK;
     if (r.frame_count)
         result = try_frames(&r, fold, left_out, share, trials->errors + trials->count,
+                            r.regions ? trials->region_errors + trials->count * r.regions->count : NULL,
                             trials->lengths + trials->count * map->key_count, error);
     if (result) return result;
     for (size_t f = 0; f < r.frame_count; f++) trials->novel[trials->count + f] = novel || t->lone[r.frames[f]];

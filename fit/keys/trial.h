@@ -5,13 +5,22 @@
 
 #include "fit/keys/keypoints.h"
 
+/* Parts of the mesh: up to four for each point, with weights. */
+typedef struct pelt_point_regions {
+    uint32_t count;
+    const uint16_t *of_points; /* [point_count][PELT_POINT_REGIONS] */
+    const float *weights;      /* likewise */
+} pelt_point_regions;
+
 /* Left-out frames, reconstructed from their keys. */
 typedef struct pelt_trials {
     bool with_misfits;
     size_t count, room;
     uint32_t key_count;
-    float *errors;  /* [count] largest error of a point, as a fraction of the diagonal */
-    float *lengths; /* [count][key_count] squared length of the misfit of each key */
+    float *errors;                     /* [count] largest error of a point, as a fraction of the diagonal */
+    float *lengths;                    /* [count][key_count] squared length of the misfit of each key */
+    const pelt_point_regions *regions; /* NULL: errors by region are not wanted */
+    float *region_errors;              /* [count][regions->count] the same as `errors`, of the points of each region */
     uint8_t *novel; /* [count] 1: controls were held out, or the frame is an isolated pose: unlike shots */
 } pelt_trials;
 

@@ -107,6 +107,9 @@ typedef struct pelt_keys {
     uint32_t witness_count;
     const pelt_control_range *control_ranges; /* [control_count]; NULL: not known */
     uint32_t control_count;
+    const char *control_names; /* [control_names_size] control_count names, each ended by a zero; NULL: not known.
+                                    Controls must come in this order; pelt_keys_control_name finds one */
+    uint32_t control_names_size;
     const pelt_keys_error *curve; /* [curve_count] error against number of keys; NULL: unknown */
     uint32_t curve_count;
     const void *user_data; /* [user_size] the training program's own data, unchecked; NULL: none */
@@ -226,7 +229,8 @@ PELT_API pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_key
                                           const pelt_soft_cache_options *options, pelt_engine_call engine,
                                           void *memory);
 
-/* Marks a cut: the next frame does not follow the last one (another shot, another take), and is not blended with it. */
+/* Marks a cut: the next frame does not follow the last one (another shot, another take). Nothing of what was before
+   counts any more, as after pelt_soft_cache_init, so that a shot gets the same verdicts wherever it is played. */
 PELT_API void pelt_soft_cache_cut(pelt_soft_cache *cache);
 
 /* One frame: evaluates keys and witnesses, decides, evaluates what is needed, blends. Where points are computed, the
@@ -251,6 +255,8 @@ PELT_API uint32_t pelt_keys_component_count(const pelt_keys *keys);
 PELT_API uint32_t pelt_keys_block_count(const pelt_keys *keys);
 PELT_API uint32_t pelt_keys_key_count(const pelt_keys *keys);
 PELT_API const uint32_t *pelt_keys_key_points(const pelt_keys *keys);
+/* The name of a control of the training, or NULL if it is not known. */
+PELT_API const char *pelt_keys_control_name(const pelt_keys *keys, uint32_t control);
 
 #ifdef __cplusplus
 }

@@ -63,6 +63,9 @@ typedef struct pelt_frames {
                               improve the bounds: frames with unseen controls can be tried, and the soft cache checks
                               more witnesses when controls leave their ranges */
     uint32_t control_count;
+    const char *const
+        *control_names;   /* [control_count] kept in the file, so that controls can be matched by name; NULL:
+                                         not known */
     const float *weights; /* [frame_count] weight of a frame, 0 or more; NULL: 1 */
 } pelt_frames;
 
@@ -126,9 +129,10 @@ typedef struct pelt_keys_options {
     const float *positions; /* [point_count][3] at rest; NULL: the mean frame if it has three components */
     double diagonal;        /* what errors are fractions of, in units of the values; 0: of the positions */
     bool exact;             /* keep the basis in single precision; otherwise half, if that is precise enough */
-    const pelt_keys *previous; /* retrain: the knowledge in this file counts as frames, and its keys stay keys */
+    const pelt_keys *previous; /* retrain: the knowledge in this file counts as frames. Keys are chosen anew, since old
+                                  ones are where the old frames needed them */
     size_t memory;             /* bytes of frames that may be held; 0: 512 MiB. Beyond, frames are read again for each
-                                  of five passes. Training itself needs about 100 bytes for each value of a frame and each key */
+                                  of five passes, and those left out for the forecast once more. Training itself needs about 100 bytes for each value of a frame and each key */
     uint32_t seed;
     /* Describes the file further: called once, with the keys as they will run (but without text). NULL: nothing to
        add. */
@@ -139,19 +143,39 @@ typedef struct pelt_keys_options {
 
 enum { PELT_KEYS_CURVE = 8 };
 
+/* What to expect of a figure on a clip of ten shots that nobody trained on: a middle, and a range that 9 in 10 such
+   clips should be in. */
+typedef struct pelt_forecast {
+    double expected, low, high;
+} pelt_forecast;
+
+/* How the trained key points will do, by rehearsal: stretches of frames are left out, and frames in which some control
+   is active; key points are trained on the rest, including the choice of keys; and the soft cache plays what was left
+   out. Training on all frames is a little better. All zeros if there is too little to leave out, if colours share a
+   basis, and with `previous`: missed frames are harder than others. */
+typedef struct pelt_keys_forecast {
+    uint32_t rehearsals, frames;     /* trainings, and frames that were played */
+    pelt_forecast hit_rate;          /* fraction of the frames that need keys and witnesses alone */
+    pelt_forecast error_p995;        /* largest error of a point that 99.5% of the frames stay under, keys alone */
+    pelt_forecast evaluated;         /* points computed per frame */
+    uint32_t bad_frames, missed_bad; /* frames above the bar, and of those, trusted by the soft cache where bad */
+} pelt_keys_forecast;
+
 /* What training found. Errors are fractions of the diagonal. */
 typedef struct pelt_keys_report {
     uint32_t frames, keys, basis, regions;
     uint32_t witnesses, witnesses_each_frame;
     double error_p995;   /* 99.5% of the frames, held out shot by shot, have a largest point error below this; infinite
-                            if there is nothing to hold out */
+                            if there is nothing to hold out. For comparison: the keys were chosen with all frames in
+                            sight, so that new frames err by more (see `forecast`) */
     double ridge;        /* as used */
-    double hit_rate;     /* of held-out frames at the bounds that were set */
-    double bad_caught;   /* fraction of the frames with held-out controls above the bar that were flagged */
+    double hit_rate;     /* of held-out frames at the bounds that were set, by the misfit of the keys alone */
+    double bad_caught;   /* likewise: fraction of the frames with held-out controls above the bar that were flagged */
     uint32_t bad_frames; /* number of those frames */
     bool by_controls;    /* bounds are based on frames with held-out controls; otherwise only on shots */
     uint32_t curve_keys[PELT_KEYS_CURVE]; /* error against number of keys, by the same measure; 0 ends it */
     double curve_error[PELT_KEYS_CURVE];
+    pelt_keys_forecast forecast;
 } pelt_keys_report;
 
 /* Trains key points: bytes of a .keys file, aligned for pelt_keys_open; free them with pelt_bytes_free. `options` and
@@ -171,7 +195,8 @@ typedef struct pelt_keys_frame {
     float error;       /* largest of a point, keys alone */
     float final;       /* the same with the soft cache */
     float e;           /* misfit at keys and witnesses, 1 is the bound */
-    bool trusted_bad;  /* keys alone are above the bar at a point that the soft cache did not compute */
+    bool trusted_bad;  /* keys alone are above the bar at a point that the soft cache did not compute, and the frame is
+                          not in doubt */
     float jump;        /* largest change of a point's error since the previous frame, keys alone */
     float switch_jump; /* the same with the soft cache, for points that it moves between keys and truth */
     float still;       /* how much farther than in truth a point moved since the previous frame, with the soft cache */
@@ -182,7 +207,7 @@ typedef struct pelt_keys_frame {
 typedef struct pelt_keys_measure_options {
     pelt_soft_cache_options soft_cache;
     double bar;        /* 0 to 1: errors above this fraction of the diagonal are bad; 0: 0.01 */
-    double point_cost; /* seconds that the calculation takes per point; 0: not known, the speedup counts points */
+    double point_cost; /* seconds that the calculation takes per point; 0: not known, and neither is the speedup */
     double call_cost;  /* and per call, regardless of the number of points */
     /* Called with every frame as it is played: its values [point_count][component_count] in truth, from the keys alone,
        and with the soft cache, valid only during the call. NULL: none. */
@@ -213,7 +238,7 @@ typedef struct pelt_keys_measure {
     double fill_seconds;                    /* median of a frame: solve and fill, one thread */
     double point_cost, call_cost;           /* as given */
     double calls;                           /* mean calls of the calculation per frame */
-    double speedup;                         /* of the soft cache over the calculation alone */
+    double speedup;                         /* of the soft cache over the calculation alone; 0: the cost is not known */
     struct pelt_arena *arena;               /* owns all of it */
 } pelt_keys_measure;
 
