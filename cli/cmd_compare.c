@@ -41,17 +41,21 @@ typedef struct comparison {
     pelt_panels panels;
 } comparison;
 
-static const char *method_of(const contestant *one) { return pelt_method_name(one->options.method); }
+static const char *method_of(const contestant *one) {
+    return one->options.preset ? pelt_preset_name(one->options.preset) : pelt_method_name(one->options.method);
+}
 static const char *blend_of(const contestant *one) { return pelt_blend_name(one->options.blend); }
 static const char *corrective_of(const contestant *one) { return pelt_corrective_name(one->options.corrective); }
 
 /* -- Contestants -------------------------------------------------------------------------------------------------- */
 
-/* "METHOD[/BLEND[/CORRECTIVE]]". Options that this one does not use are for the others. */
+/* "METHOD[/BLEND[/CORRECTIVE]]", or a preset. Options that this one does not use are for the others. */
 static bool add_contestant(comparison *c, char *word) {
     if (c->count == MOST_METHODS) return cli_misuse(c->args, "more than %d methods", MOST_METHODS), false;
     contestant *one = &c->contestants[c->count++];
     cli_method words = {.method = word};
+    for (int i = 1; i < PELT_PRESET_COUNT; i++)
+        if (!strcmp(word, pelt_preset_name((pelt_preset)i))) words = (cli_method){.preset = word};
     char *blend = strchr(word, '/'), *corrective = blend ? strchr(blend + 1, '/') : NULL;
     if (blend) *blend = 0, words.blend = blend + 1;
     if (corrective) *corrective = 0, words.corrective = corrective + 1;
@@ -451,7 +455,8 @@ const cli_command cli_compare = {
      CLI_EXAMPLE_OPTIONS,
      CLI_CACHE_OPTIONS,
      {"test", "CLIP,...", "Clips to measure on; not training clips."},
-     {"methods", "M,...", "What to compare; default: all.", CLI_METHODS},
+     {"methods", "M,...", "What to compare: methods, METHOD/BLEND, or presets of pelt fit; default: all methods.",
+      CLI_METHODS},
      CLI_FIT_OPTIONS,
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames.",
       CLI_OUTPUT},
