@@ -294,10 +294,10 @@ const cli_command cli_fit = {
      {"preset", "lewis|rhee|kry|vertex-program",
       "The recipe of a paper, instead of --method; options that say otherwise are refused. lewis: --method psd --blend "
       "file --distance-weights equal --rotations euler --rbf gaussian --no-norm; rhee: --method wpsd --blend fit "
-      "--influences 4 --principal-joints 4 --distance-weights blend --rotations euler --rbf gaussian --norm-floor "
-      "0.001 "
-      "--shared-width; kry: --method eigen --blend file --sweeps-only --threshold 0.04 --fade 0; vertex-program: "
-      "--method eigen --sweeps-only with the limits of that paper's graphics card, --per-vertex 10 --influences 4."},
+      "--weights-first --influences 4 --principal-joints 4 --distance-weights blend --rotations euler --rbf gaussian "
+      "--norm-floor 0.001 --shared-width; kry: --method eigen --blend file --sweeps-only --threshold 0.04 --fade 0; "
+      "vertex-program: --method eigen --sweeps-only with the limits of that paper's graphics card, --per-vertex 10 "
+      "--influences 4."},
      CLI_FIT_OPTIONS,
      {"holdout", "FRACTION", "Examples held out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even if the input looks inconsistent."}},

@@ -158,8 +158,7 @@ static int serve_view(const cli_args *args) {
     int code;
     if (!cli_count(args, "port", &port) || !cli_amount(args, "rate", &rate)) return CLI_MISUSE;
     if (rate < 0) return cli_misuse(args, "--rate: expected lines a second");
-    if (cli_value(args, "rate") && !cli_value(args, "live"))
-        return cli_misuse(args, "--rate needs --live");
+    if (cli_value(args, "rate") && !cli_value(args, "live")) return cli_misuse(args, "--rate needs --live");
     if (!pelt_page_count()) return no_page();
     pelt_engine *engine = cli_open_engine(args, &code);
     if (engine || !code) code = serve_with(args, engine, port, rate);

@@ -17,6 +17,7 @@
          "fit, joints: vertices painted red (green, blue, ..., black, white; COLOR_0) keep the file's weights."},      \
         {"drop-joints", "NAME,...", "fit, joints: joints that no vertex may follow; * matches any letters."},          \
         {"drive", "FILE.json", "joints: which driven joints to add; default: automatic.", CLI_INPUT},                  \
+        {"weights-first", NULL, "fit: fit weights for the blend alone, even if a corrective follows."},                \
         {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},           \
         {"ridge", "X", "joints: penalty on squared weights, 0: none; default 1e-7, or 0 if that predicts better."},    \
         {"normal-scale", "X", "joints: weight of normals in the fit; default 0.01, 0: ignore them."},                  \

@@ -176,7 +176,8 @@ static void presets_are_what_the_papers_say(void **state) {
     assert_int_equal(pelt_fit_resolve(&o, &error), PELT_OK);
     assert_true(o.method == PELT_METHOD_WPSD && o.blend == PELT_BLEND_FIT && o.psd.rbf == PELT_RBF_GAUSSIAN);
     assert_true(o.psd.rotations == PELT_ROTATIONS_EULER && o.psd.distance_weights == PELT_DISTANCE_BLEND);
-    assert_true(o.influences == 4 && o.wpsd.principal_joints == 4 && o.wpsd.shared_width && o.psd.norm_floor == 1e-3);
+    assert_true(o.convex.weights_first && o.influences == 4 && o.wpsd.principal_joints == 4 && o.wpsd.shared_width &&
+                o.psd.norm_floor == 1e-3);
     o = (pelt_fit_options){.preset = PELT_PRESET_RHEE, .psd = {.poses = 8, .pose_choice = PELT_POSE_CHOICE_PCA}};
     assert_int_equal(pelt_fit_resolve(&o, &error), PELT_OK);
     assert_true(o.psd.poses == 8 && !o.wpsd.shared_width && o.psd.norm_floor == 0);

@@ -482,6 +482,7 @@ typedef struct pelt_convex_options {
     const uint32_t *lock_vertices; /* vertices that keep them */
     size_t lock_vertex_count;
     pelt_color lock_color; /* vertices of this colour keep them too (pelt_mesh.colors) */
+    int weights_first;     /* 1: fitted for the blend alone, as if no corrective followed (Rhee et al., section 4) */
 } pelt_convex_options;
 
 /* The blend "joints". */
