@@ -297,15 +297,15 @@ class Light {
 
   /** What the soft cache makes of both pictures, and words for it. */
   private compose(): void {
-    const { keyed, gathered, gathering } = this;
-    if (!keyed) return;
+    const { keyed, gathered, gathering, box } = this;
+    if (!keyed || !box) return; // an answer may come after the scene was left
     const { verdict } = keyed;
     put(this.picture, gathered ? blend(keyed, gathered, trust(keyed.misfit)) : keyed);
     this.badge.className = `badge ${verdict}`;
     this.badge.textContent = verdict;
     this.title.textContent = !gathered || verdict === 'hit' ? 'From key points' : verdict === 'blend' ? 'Blended' : 'Gathered';
     this.means.textContent = keyed.pixels.every((x) => x < 2) ? 'No light reaches anything that the camera sees.' : this.meaning();
-    const out = beyondGrid(this.at, this.box!.light.least, this.box!.light.most);
+    const out = beyondGrid(this.at, box.light.least, box.light.most);
     this.beyond.hidden = !(out > 0) || (verdict === 'miss' && gathering.state === 'done');
     this.beyond.textContent = `The light is ${out.toPrecision(2)} beyond the grid of training lights, where key points can be wrong without a sign of it.`;
     const { state } = gathering;
