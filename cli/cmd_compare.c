@@ -41,17 +41,21 @@ typedef struct comparison {
     pelt_panels panels;
 } comparison;
 
-static const char *method_of(const contestant *one) { return pelt_method_name(one->options.method); }
+static const char *method_of(const contestant *one) {
+    return one->options.preset ? pelt_preset_name(one->options.preset) : pelt_method_name(one->options.method);
+}
 static const char *blend_of(const contestant *one) { return pelt_blend_name(one->options.blend); }
 static const char *corrective_of(const contestant *one) { return pelt_corrective_name(one->options.corrective); }
 
 /* -- Contestants -------------------------------------------------------------------------------------------------- */
 
-/* "METHOD[/BLEND[/CORRECTIVE]]". Options that this one does not use are for the others. */
+/* "METHOD[/BLEND[/CORRECTIVE]]", or a preset. Options that this one does not use are for the others. */
 static bool add_contestant(comparison *c, char *word) {
     if (c->count == MOST_METHODS) return cli_misuse(c->args, "more than %d methods", MOST_METHODS), false;
     contestant *one = &c->contestants[c->count++];
     cli_method words = {.method = word};
+    for (int i = 1; i < PELT_PRESET_COUNT; i++)
+        if (!strcmp(word, pelt_preset_name((pelt_preset)i))) words = (cli_method){.preset = word};
     char *blend = strchr(word, '/'), *corrective = blend ? strchr(blend + 1, '/') : NULL;
     if (blend) *blend = 0, words.blend = blend + 1;
     if (corrective) *corrective = 0, words.corrective = corrective + 1;
@@ -281,8 +285,33 @@ static pelt_result study_joints(comparison *c, pelt_eigen_study **study, pelt_er
     size_t i = 0;
     while (i < c->count && c->contestants[i].options.corrective != PELT_CORRECTIVE_EIGEN) i++;
     if (i == c->count) return PELT_OK;
-    *study = pelt_study_joints(c->bundle, c->train_examples, &c->contestants[i].options, MOST_JOINTS, error);
+    size_t most = cli_value(c->args, "show-joints") ? 0 : MOST_JOINTS;
+    *study = pelt_study_joints(c->bundle, c->train_examples, &c->contestants[i].options, most, error);
     return *study ? PELT_OK : error->code;
+}
+
+/* Those that --show-joints names, in its order; else all of the study. */
+static pelt_result choose_joints(comparison *c, const pelt_eigen_study *study, pelt_eigen_study *chosen,
+                                 pelt_error *error) {
+    const char *names = cli_value(c->args, "show-joints");
+    size_t count = 0, found = 0;
+    *chosen = study ? *study : (pelt_eigen_study){0};
+    char **list = names && study ? cli_list(names, &count) : NULL;
+    pelt_joint_study *joints = PELT_NEW(c->bundle->arena, count, pelt_joint_study);
+    pelt_result result = names && study && (!list || !joints) ? pelt_no_memory(error) : PELT_OK;
+    for (size_t i = 0; i < count && !result; i++) {
+        size_t j = 0;
+        while (j < study->joint_count && strcmp(study->joints[j].name, list[i])) j++;
+        if (j < study->joint_count)
+            joints[found++] = study->joints[j];
+        else
+            result =
+                pelt_fail(error, PELT_ERROR_ARGUMENT,
+                          "--show-joints: no example moves \"%s\" alone, so EigenSkin has no support for it", list[i]);
+    }
+    if (list) chosen->joints = joints, chosen->joint_count = found;
+    cli_list_free(list);
+    return result;
 }
 
 static pelt_report_picture picture_of(const comparison *c, const pelt_example *frame, const char *why) {
@@ -319,8 +348,10 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
     }
     for (size_t k = 0; k < c->shown_count; k++) pictures[k] = picture_of(c, &c->shown[k], c->why[k]);
     for (size_t k = 0; k < c->pose_count; k++) poses[k] = picture_of(c, &c->poses[k], NULL);
-    pelt_eigen_study *study = NULL;
-    if (path && study_joints(c, &study, error)) return error->code;
+    pelt_eigen_study *study = NULL, chosen;
+    bool studied = path || c->panels == PELT_PANELS_SUPPORTS || c->panels == PELT_PANELS_DISPLACEMENTS;
+    if (studied && study_joints(c, &study, error)) return error->code;
+    if (choose_joints(c, study, &chosen, error)) return pelt_eigen_study_free(study), error->code;
     pelt_report_page page = {.bundle = pelt_base_name(c->bundle->path),
                              .command = command_line(c),
                              .mesh = &c->bundle->mesh,
@@ -334,7 +365,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                              .pictures = pictures,
                              .pose_count = c->pose_count,
                              .poses = poses,
-                             .study = study,
+                             .study = study ? &chosen : NULL,
                              .findings = c->findings,
                              .picture_size = c->picture_size,
                              .threads = c->args->threads,
@@ -373,8 +404,12 @@ static int compare(comparison *c) {
         c->panels = PELT_PANELS_DIFFERENCES;
     else if (panels && !strcmp(panels, "poses"))
         c->panels = PELT_PANELS_POSES;
+    else if (panels && !strcmp(panels, "supports"))
+        c->panels = PELT_PANELS_SUPPORTS;
+    else if (panels && !strcmp(panels, "displacements"))
+        c->panels = PELT_PANELS_DISPLACEMENTS;
     else if (panels && strcmp(panels, "errors"))
-        return cli_misuse(args, "--panels %s: expected errors, differences or poses", panels);
+        return cli_misuse(args, "--panels %s: expected errors, differences, poses, supports or displacements", panels);
     if (!list_contestants(c) || !cli_count(args, "picture-size", &c->picture_size)) return CLI_MISUSE;
     if (c->picture_size && pelt_check_picture_size("picture_size", c->picture_size, &error)) return cli_error(&error);
     c->bundle = cli_bundle(args, args->inputs[0], &error);
@@ -451,14 +486,18 @@ const cli_command cli_compare = {
      CLI_EXAMPLE_OPTIONS,
      CLI_CACHE_OPTIONS,
      {"test", "CLIP,...", "Clips to measure on; not training clips."},
-     {"methods", "M,...", "What to compare; default: all.", CLI_METHODS},
+     {"methods", "M,...", "What to compare: methods, METHOD/BLEND, or presets of pelt fit; default: all methods.",
+      CLI_METHODS},
      CLI_FIT_OPTIONS,
      {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames.",
       CLI_OUTPUT},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame.", CLI_OUTPUT},
-     {"panels", "errors|differences|poses",
-      "What the picture shows: errors; models and their differences; or truth and models in six poses."},
+     {"panels", "errors|differences|poses|supports|displacements",
+      "What the picture shows: errors; models and their differences; truth and models in six poses; or of eigen the "
+      "supports of joints, or the first eigendisplacements of one."},
+     {"show-joints", "NAME,...",
+      "The joints whose supports, or the one whose eigendisplacements are shown; default those that displace most."},
      CLI_ERROR_FILES,
      {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
      {"force", NULL, "Go on even if the input looks inconsistent."}},

@@ -21,8 +21,9 @@ typedef struct fitting {
 
 static bool read_options(fitting *f) {
     const cli_args *args = f->args;
-    cli_method words = {cli_value(args, "method"), cli_value(args, "blend"), cli_value(args, "corrective")};
-    if (!words.method && !words.blend && !words.corrective) words.method = "kernel";
+    cli_method words = {cli_value(args, "method"), cli_value(args, "blend"), cli_value(args, "corrective"),
+                        cli_value(args, "preset")};
+    if (!words.method && !words.blend && !words.corrective && !words.preset) words.method = "kernel";
     if (!cli_fit_options(args, f->arena, &words, true, &f->options)) return false;
     if (!cli_number(args, "holdout", &f->options.holdout)) return false;
     if (cli_value(args, "holdout") && f->options.holdout == 0) f->options.holdout = -1;
@@ -79,8 +80,10 @@ static int print_result(fitting *f, const char *path) {
     double per_vertex = (double)f->skin->size / f->bundle->mesh.vertex_count;
     const char *method = pelt_method_name(r->options.method), *blend = pelt_blend_name(r->options.blend),
                *corrective = pelt_corrective_name(r->options.corrective);
-    cli_say(f->args, "%s: %s (blend %s, corrective %s), %u vertices, %zu bytes (%.1f per vertex), %.2f s\n", path,
-            method, blend, corrective, f->bundle->mesh.vertex_count, f->skin->size, per_vertex, r->seconds);
+    const char *preset = pelt_preset_name(r->options.preset);
+    cli_say(f->args, "%s: %s (blend %s, corrective %s%s%s), %u vertices, %zu bytes (%.1f per vertex), %.2f s\n", path,
+            method, blend, corrective, *preset ? ", preset " : "", preset, f->bundle->mesh.vertex_count, f->skin->size,
+            per_vertex, r->seconds);
     print_convergence(f);
     json_t *figures = pelt_corrective_json(r, f->bundle, f->examples);
     cli_say_corrective(f->args, figures);
@@ -98,9 +101,10 @@ static int print_result(fitting *f, const char *path) {
                 r->kept.count);
     }
     json_t *object = pelt_json_pack(
-        "{skin:s, method:s, blend:s, corrective:s, train:o, holdout:o, bytes:z, bytes_per_vertex:f, seconds:f, "
-        "cpu_seconds:f, warnings:o}",
+        "{skin:s, method:s, blend:s, corrective:s, preset:o, train:o, holdout:o, bytes:z, bytes_per_vertex:f, "
+        "seconds:f, cpu_seconds:f, warnings:o}",
         path, method, blend, corrective,
+        r->options.preset ? json_string(pelt_preset_name(r->options.preset)) : json_null(),
         r->train ? pelt_measure_json(r->train, path, cli_value(f->args, "train"), f->examples) : json_null(),
         r->holdout ? pelt_measure_json(r->holdout, path, "held out", r->held) : json_null(), f->skin->size, per_vertex,
         r->seconds, r->cpu_seconds, json_incref(f->warnings));
@@ -287,6 +291,13 @@ const cli_command cli_fit = {
       "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "
       "skeleton's joints (fit), or of any sign with driven joints (joints)."},
      {"corrective", "none|psd|wpsd|eigen|kernel", "What is added to the rest pose before blending."},
+     {"preset", "lewis|rhee|kry|vertex-program",
+      "The recipe of a paper, instead of --method; options that say otherwise are refused. lewis: --method psd --blend "
+      "file --distance-weights equal --rotations euler --rbf gaussian --no-norm; rhee: --method wpsd --blend fit "
+      "--weights-first --influences 4 --principal-joints 4 --distance-weights blend --rotations euler --rbf gaussian "
+      "--norm-floor 0.001 --shared-width; kry: --method eigen --blend file --sweeps-only --threshold 0.04 --fade 0; "
+      "vertex-program: --method eigen --sweeps-only with the limits of that paper's graphics card, --per-vertex 10 "
+      "--influences 4."},
      CLI_FIT_OPTIONS,
      {"holdout", "FRACTION", "Examples held out to measure the error on; default 0.2, 0 skips it."},
      {"force", NULL, "Fit even if the input looks inconsistent."}},

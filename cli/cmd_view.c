@@ -1,6 +1,7 @@
 /* cmd_view.c: pelt view: a page to inspect skins, pose their joints, and fit new ones. */
 
 #include "cli/engine_options.h"
+#include "cli/eval.h"
 #include "cli/fit_options.h"
 #include "io/io.h"
 #include "io/tree.h"
@@ -126,14 +127,24 @@ static int serve(const cli_args *args, pelt_view *view, const char *folder, uint
     return code;
 }
 
-static int serve_with(const cli_args *args, pelt_engine *engine, uint32_t port) {
+/* Sentences about a stream of poses come from its own thread alone. */
+static void say_skipped(void *user, const char *sentence) { cli_skip_line(user, sentence); }
+
+static pelt_result follow(const cli_args *args, pelt_view *view, double rate, uint64_t *skipped, pelt_error *error) {
+    pelt_view_stream stream = {cli_value(args, "live"), rate, say_skipped, skipped};
+    return stream.path ? pelt_view_follow(view, &stream, error) : PELT_OK;
+}
+
+static int serve_with(const cli_args *args, pelt_engine *engine, uint32_t port, double rate) {
     pelt_error error;
     sigset_t set = ends(), before;
+    uint64_t skipped = 0;
     pelt_view *view = open_view(args, true, engine, &error);
     if (!view) return cli_error(&error);
-    sigprocmask(SIG_BLOCK, &set, &before); /* also in the threads of the server */
+    sigprocmask(SIG_BLOCK, &set, &before); /* also in the threads of the server and the stream */
     char *folder = pelt_private_folder(&error);
-    int code = folder ? serve(args, view, folder, port, &set) : cli_error(&error);
+    bool ready = folder && !follow(args, view, rate, &skipped, &error);
+    int code = ready ? serve(args, view, folder, port, &set) : cli_error(&error);
     pelt_view_free(view);
     if (folder) pelt_folder_remove(folder);
     free(folder);
@@ -143,11 +154,14 @@ static int serve_with(const cli_args *args, pelt_engine *engine, uint32_t port) 
 
 static int serve_view(const cli_args *args) {
     uint32_t port = 0;
+    double rate = 60;
     int code;
-    if (!cli_count(args, "port", &port)) return CLI_MISUSE;
+    if (!cli_count(args, "port", &port) || !cli_amount(args, "rate", &rate)) return CLI_MISUSE;
+    if (rate < 0) return cli_misuse(args, "--rate: expected lines a second");
+    if (cli_value(args, "rate") && !cli_value(args, "live")) return cli_misuse(args, "--rate needs --live");
     if (!pelt_page_count()) return no_page();
     pelt_engine *engine = cli_open_engine(args, &code);
-    if (engine || !code) code = serve_with(args, engine, port);
+    if (engine || !code) code = serve_with(args, engine, port, rate);
     pelt_engine_close(engine);
     return code;
 }
@@ -166,6 +180,8 @@ static int run(const cli_args *args) {
         return cli_misuse(args, "--export writes files and starts no server: remove --port and --no-browser");
     if (folder && cli_value(args, "engine"))
         return cli_misuse(args, "--export writes files, which no engine can move: remove --engine");
+    if (folder && cli_value(args, "live"))
+        return cli_misuse(args, "--export writes files, which no stream can move: remove --live");
     return folder ? export_view(args, folder) : serve_view(args);
 }
 
@@ -179,6 +195,7 @@ const cli_command cli_view = {
     "(pelt keys), whose mesh is a bundle with as many vertices and whose clips are point caches with as many points. "
     "--engine (face, face:FILE.glb, FILE.so or pipe:COMMAND, as for pelt keys) computes such a face from controls that "
     "are pulled on the page; the built-in face has its own. "
+    "--live STREAM lets the first character follow poses as they come, one line each, as pelt eval --live reads them. "
     "Without inputs, drop bundles onto the page. --export DIR writes the same as files for any web server: "
     "everything, frame by frame, except fitting and light.",
     run,
@@ -186,6 +203,8 @@ const cli_command cli_view = {
     CLI_MAX_INPUTS,
     {{"port", "N", "The port to serve on; default a free one."},
      {"no-browser", NULL, "Only print the address."},
+     {"live", "STREAM", "Poses to follow, line by line, from a pipe, a file, or - for standard input.", CLI_INPUT},
+     {"rate", "N", "--live: poses per second, played from a recording; default 60."},
      CLI_ENGINE_OPTIONS,
      {"cost", "MICROSECONDS", "Extra work per point of the face."},
      {"export", "DIR", "Write the page and everything it shows to a new folder instead.", CLI_OUTPUT}},

@@ -20,4 +20,7 @@ pelt_result cli_deform(cli_deformer *by, const void *pose, float *positions, pel
 /* --live: deforms poses as they arrive, until the stream ends or the user stops it. Returns the exit code. */
 int cli_eval_live(const cli_args *args, cli_deformer *by, const pelt_bundle *bundle);
 
+/* Says why a line of poses was skipped, the first few times, and counts. */
+void cli_skip_line(uint64_t *skipped, const char *sentence);
+
 #endif

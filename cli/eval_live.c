@@ -13,6 +13,11 @@
 
 enum { SAID = 5 }; /* bad lines reported individually */
 
+void cli_skip_line(uint64_t *skipped, const char *sentence) {
+    if ((*skipped)++ < SAID) cli_fail("%s", sentence);
+    if (*skipped == SAID) cli_fail("further skipped lines are only counted");
+}
+
 /* -- Stopping ------------------------------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t stopping;
@@ -127,11 +132,6 @@ static pelt_result play(live *l, double arrived, pelt_error *error) {
     return result;
 }
 
-static void skip_line(live *l, const pelt_error *error) {
-    if (l->skipped++ < SAID) cli_fail("%s", error->text);
-    if (l->skipped == SAID) cli_fail("further skipped lines are only counted");
-}
-
 /* Until the stream ends. */
 static pelt_result follow(live *l, pelt_error *error) {
     double arrived = 0;
@@ -140,7 +140,7 @@ static pelt_result follow(live *l, pelt_error *error) {
         if (event == PELT_STREAM_FAILED) return error->code;
         if (event == PELT_STREAM_END) return PELT_OK;
         if (event == PELT_STREAM_BAD)
-            skip_line(l, error);
+            cli_skip_line(&l->skipped, error->text);
         else if (play(l, arrived, error))
             return error->code;
     }

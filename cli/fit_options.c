@@ -11,6 +11,7 @@ typedef struct reader {
     pelt_arena *arena;
     pelt_fit_options *options;
     bool every;  /* also read options that the method does not use, so that the library can refuse them */
+    bool none;   /* a preset among several methods: the options are for the others */
     bool failed; /* after a message */
 } reader;
 
@@ -25,7 +26,7 @@ static void option_name(const char *flag, char name[32]) {
 static const char *given(reader *r, const char *flag) {
     char name[32];
     option_name(flag, name);
-    const char *value = r->failed ? NULL : cli_value(r->args, flag);
+    const char *value = r->failed || r->none ? NULL : cli_value(r->args, flag);
     return value && (r->every || pelt_option_used(name, r->options->blend, r->options->corrective)) ? value : NULL;
 }
 
@@ -127,16 +128,40 @@ static bool set(pelt_fit_options *options, const char *name, const char *text) {
     return !text || !pelt_fit_options_set(options, name, *text ? text : "1", &error) || (cli_error(&error), false);
 }
 
+/* Whether a word would change nothing. The library cannot tell a default that was asked for from one that was not. */
+static bool changes_nothing(const pelt_fit_options *options, const char *name, const char *text) {
+    pelt_fit_options changed = *options;
+    return !text || !set(&changed, name, text) || !memcmp(&changed, options, sizeof changed);
+}
+
+static bool agrees_with_preset(const reader *r, const cli_method *words) {
+    const char *const names[] = {"method", "blend", "corrective"}, *const texts[] = {words->method, words->blend,
+                                                                                     words->corrective};
+    const char *other = NULL;
+    for (int i = 0; i < 3 && words->preset && !other; i++)
+        if (!changes_nothing(r->options, names[i], texts[i])) other = names[i];
+    for (int i = 0; r->args->command->options[i].name && words->preset && !other; i++) {
+        char name[32];
+        option_name(r->args->command->options[i].name, name);
+        if (!is_list(name) && !changes_nothing(r->options, name, cli_value(r->args, r->args->command->options[i].name)))
+            other = r->args->command->options[i].name;
+    }
+    if (other) cli_fail("--%s: the preset %s sets it to something else: remove one of the two", other, words->preset);
+    return !other;
+}
+
 bool cli_fit_options(const cli_args *args, pelt_arena *arena, const cli_method *words, bool every,
                      pelt_fit_options *options) {
     pelt_error error;
-    reader r = {args, arena, options, every, false};
+    reader r = {.args = args, .arena = arena, .options = options, .every = every, .none = words->preset && !every};
     *options = (pelt_fit_options){.seed = args->seed, .threads = args->threads, .progress = cli_progress(args)};
-    if (!set(options, "method", words->method) || !set(options, "blend", words->blend) ||
-        !set(options, "corrective", words->corrective))
+    if (!set(options, "preset", words->preset) || !set(options, "method", words->method) ||
+        !set(options, "blend", words->blend) || !set(options, "corrective", words->corrective))
         return false;
+    pelt_fit_options asked = *options;
     bool good = !pelt_fit_resolve(options, &error); /* which options apply depends on blend and corrective */
-    options->fitted.rest = PELT_REST_OF_BLEND;
+    asked.method = options->method, asked.blend = options->blend, asked.corrective = options->corrective;
+    *options = asked; /* without what a preset sets */
     read_lists(&r);
     for (int i = 0; args->command->options[i].name && !r.failed; i++) {
         char name[32];
@@ -146,7 +171,7 @@ bool cli_fit_options(const cli_args *args, pelt_arena *arena, const cli_method *
     if (r.failed) return false;
     good = good && !pelt_fit_resolve(options, &error);
     if (!good) cli_error(&error);
-    return good;
+    return good && (r.none || agrees_with_preset(&r, words));
 }
 
 const char *cli_unused_option(const cli_args *args, const pelt_fit_options *const *fits, size_t count) {

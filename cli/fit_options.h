@@ -17,6 +17,7 @@
          "fit, joints: vertices painted red (green, blue, ..., black, white; COLOR_0) keep the file's weights."},      \
         {"drop-joints", "NAME,...", "fit, joints: joints that no vertex may follow; * matches any letters."},          \
         {"drive", "FILE.json", "joints: which driven joints to add; default: automatic.", CLI_INPUT},                  \
+        {"weights-first", NULL, "fit: fit weights for the blend alone, even if a corrective follows."},                \
         {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},           \
         {"ridge", "X", "joints: penalty on squared weights, 0: none; default 1e-7, or 0 if that predicts better."},    \
         {"normal-scale", "X", "joints: weight of normals in the fit; default 0.01, 0: ignore them."},                  \
@@ -36,6 +37,9 @@
          "psd, wpsd: function of the pose distance; default mixed, mostly Gaussian, or for psd gaussian if it "        \
          "predicts better; gaussian for wpsd with --poses."},                                                          \
         {"no-norm", NULL, "psd, wpsd: do not divide the functions by their sum."},                                     \
+        {"norm-floor", "X",                                                                                            \
+         "psd, wpsd: the least sum to divide by, where it is 1 in the examples; below, the skin fades to the plain "   \
+         "blend; default 0.03125."},                                                                                   \
         {"control-scale", "NAME=S,...",                                                                                \
          "Weight of a control in pose distances; default 1: its largest value counts like a radian."},                 \
         {"displacements", "16|32", "Bits per displacement number; default 16 if that is exact enough."},               \
@@ -53,8 +57,6 @@
          "if that predicts better."},                                                                                  \
         {"fade", "X",                                                                                                  \
          "eigen: share of the threshold, below it, over which a joint fades out; default 0.5, 0: hard cut."},          \
-        {"preset", "vertex-program",                                                                                   \
-         "eigen: the limits of the paper's graphics card: --per-vertex 10 --influences 4 --sweeps-only."},             \
         {"sweeps-only", NULL, "eigen: learn only from examples that move a single joint, as in the paper."}, {         \
         "normals", "surface|rows|blend|auto",                                                                          \
             "Recompute normals from the deformed surface, let correctives change them too, or leave them to the "      \
@@ -63,7 +65,7 @@
 
 /* What to fit, in words; NULL: not given. */
 typedef struct cli_method {
-    const char *method, *blend, *corrective;
+    const char *method, *blend, *corrective, *preset;
 } cli_method;
 
 /* The options of a fit, if the command has them; files that they name are read into the arena. With `every`, reads all

@@ -207,6 +207,14 @@ static int print_run(const cli_args *args, const pelt_relight_result *r, double 
             args,
             "the light gives no indirect light to anything the camera sees; is it inside the scene, in the scene's "
             "units?");
+    char beyond[300] = "";
+    if (r->beyond > 0 && !(r->full_seconds > 0 && !(r->trust > 0)))
+        snprintf(
+            beyond, sizeof beyond,
+            "the light is %.3g beyond the grid of training lights, where key points can be wrong without a sign of "
+            "it; train with a larger grid (--lights), or gather all points (--full)",
+            r->beyond);
+    if (*beyond) cli_warn(args, "%s", beyond);
     cli_say(args, "%s: %s", path, verdict);
     if (r->key_seconds > 0)
         cli_say(args, ", keys in %.1f ms, misfit %.2f%% (trusted up to %.2f%%)", 1e3 * r->key_seconds, 100 * r->misfit,
@@ -215,12 +223,15 @@ static int print_run(const cli_args *args, const pelt_relight_result *r, double 
     if (r->full_seconds > 0) cli_say(args, ", all points in %.2f s", r->full_seconds);
     if (r->bare > 0) cli_say(args, "; %zu pixels see what training has not seen and were gathered", r->bare);
     cli_say(args, "\n");
+    json_t *warnings = json_array();
+    if (*beyond) warnings = pelt_json_append(warnings, pelt_json_text(beyond));
     if (r->trust < 1 && !(r->full_seconds > 0))
         cli_say(args, "the light is unlike those in training, so the result may be wrong\n");
     return cli_print_json(args, pelt_json_pack("{picture:s, verdict:s, misfit:f, trusted_misfit:f, key_seconds:f, "
-                                               "full_seconds:f, look_seconds:f, gathered_pixels:z}",
+                                               "full_seconds:f, look_seconds:f, gathered_pixels:z, beyond_grid:f, "
+                                               "warnings:o}",
                                                path, verdict, r->misfit, trusted, r->key_seconds, r->full_seconds,
-                                               r->look_seconds, r->bare));
+                                               r->look_seconds, r->bare, r->beyond, warnings));
 }
 
 /* Applies --move to what moved in training. False after a message. */

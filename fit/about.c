@@ -184,6 +184,7 @@ char *pelt_about_text(const pelt_fit_report *r, const pelt_bundle *bundle, pelt_
                        bundle->path, pelt_method_name(r->options.method), pelt_blend_name(r->options.blend),
                        pelt_corrective_name(r->options.corrective), examples.count);
     json_t *warnings = json_array();
+    if (r->options.preset) about = put(about, "preset", json_string(pelt_preset_name(r->options.preset)));
     if (r->blend_fit.round_count) about = put(about, "blend_fit", blend_json(&r->blend_fit, &r->options));
     if (r->blend_fit.missed > 0) about = put(about, "blend_fit", ahead_json(&r->blend_fit));
     for (size_t i = 0; i < r->findings.count; i++)

@@ -337,7 +337,7 @@ static pelt_result choose_normals(pelt_fitting *f, pelt_error *error) {
     double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0);
     if (f->options.normals != PELT_NORMALS_AUTO) return PELT_OK;
     f->options.normals = f->options.corrective == PELT_CORRECTIVE_NONE ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS;
-    if (f->options.corrective == PELT_CORRECTIVE_NONE || f->options.eigen.preset == PELT_PRESET_VERTEX_PROGRAM)
+    if (f->options.corrective == PELT_CORRECTIVE_NONE || f->options.preset)
         return PELT_OK;
     pelt_examples seen, unseen, kept, held;
     double rows = -1, surface = -1;

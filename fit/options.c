@@ -23,13 +23,13 @@ static const char *const normals_names[] = {PELT_NORMALS(NAME)};
 static const char *const preset_names[] = {PELT_PRESETS(NAME)};
 #undef NAME
 
-static const struct preset {
+static const struct parts {
     pelt_blend blend;
     pelt_corrective_kind corrective;
-} presets[] = {
-#define PRESET(value, name, blend, corrective) {blend, corrective},
-    PELT_METHODS(PRESET)
-#undef PRESET
+} method_parts[] = {
+#define PARTS(value, name, blend, corrective) {blend, corrective},
+    PELT_METHODS(PARTS)
+#undef PARTS
 };
 
 const char *pelt_blend_name(pelt_blend blend) { return (unsigned)blend < PELT_BLEND_COUNT ? blend_names[blend] : ""; }
@@ -50,11 +50,15 @@ const char *pelt_normals_name(pelt_normals normals) {
     return (unsigned)normals < PELT_NORMALS_COUNT ? normals_names[normals] : "";
 }
 
+const char *pelt_preset_name(pelt_preset preset) {
+    return (unsigned)preset < PELT_PRESET_COUNT ? preset_names[preset] : "";
+}
+
 /* A method is named after its corrective; without one, by whether it has driven joints. */
 static pelt_method method_of(pelt_blend blend, pelt_corrective_kind corrective) {
     if (corrective == PELT_CORRECTIVE_NONE) return blend == PELT_BLEND_JOINTS ? PELT_METHOD_JOINTS : PELT_METHOD_SSD;
     int method = 0;
-    while (presets[method].corrective != corrective) method++;
+    while (method_parts[method].corrective != corrective) method++;
     return (pelt_method)method;
 }
 
@@ -94,6 +98,7 @@ static const option options_list[] = {
     {"lock_joints", LIST, AT(convex.lock_joints.count), 0, 0, BLEND(FIT), 0},
     {"lock_vertices", LIST, AT(convex.lock_vertex_count), 0, 0, BLEND(FIT) | BLEND(JOINTS), 0},
     {"lock_color", CHOICE, AT(convex.lock_color), 0, PELT_COLOR_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0, color_names},
+    {"weights_first", SWITCH, AT(convex.weights_first), 0, 1, BLEND(FIT), 0},
     {"influence_choice", CHOICE, AT(joints.influence_choice), 0, PELT_CHOICE_COUNT - 1, BLEND(JOINTS), 0, choice_names},
     {"drive", LIST, AT(joints.drive), 0, 0, BLEND(JOINTS), 0},
     {"ridge", NUMBER, AT(joints.ridge), -INFINITY, 1e6, BLEND(JOINTS), 0},
@@ -103,6 +108,7 @@ static const option options_list[] = {
     {"poses", COUNT, AT(psd.poses), 1, 2048, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
     {"rbf", CHOICE, AT(psd.rbf), 0, PELT_RBF_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD), rbf_names},
     {"no_norm", SWITCH, AT(psd.no_norm), 0, 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
+    {"norm_floor", NUMBER, AT(psd.norm_floor), 1e-3, 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD)},
     {"distance_weights", CHOICE, AT(psd.distance_weights), 0, PELT_DISTANCE_COUNT - 1, 0,
      CORRECTIVE(PSD) | CORRECTIVE(WPSD), distance_names},
     {"rotations", CHOICE, AT(psd.rotations), 0, PELT_ROTATIONS_COUNT - 1, 0, CORRECTIVE(PSD) | CORRECTIVE(WPSD),
@@ -118,7 +124,6 @@ static const option options_list[] = {
     {"threshold", NUMBER, AT(eigen.threshold), 1e-3, 0.5, 0, CORRECTIVE(EIGEN)},
     {"fade", NUMBER, AT(eigen.fade), -INFINITY, 0.95, 0, CORRECTIVE(EIGEN)},
     {"width", NUMBER, AT(eigen.width), 1e-3, 1e3, 0, CORRECTIVE(EIGEN)},
-    {"preset", CHOICE, AT(eigen.preset), 0, PELT_PRESET_COUNT - 1, 0, CORRECTIVE(EIGEN), preset_names},
     {"per_vertex", COUNT, AT(kernel.per_vertex), 1, 64, 0, CORRECTIVE(KERNEL)},
     {"family", CHOICE, AT(kernel.family), 0, PELT_FAMILY_COUNT - 1, 0, CORRECTIVE(KERNEL), family_names},
 };
@@ -169,8 +174,8 @@ static pelt_result read_number(const char *name, const char *text, double low, d
 /* Of several options with a name the one that is used, or the first. */
 static const option *find_option(const pelt_fit_options *o, const char *name) {
     const option *found = NULL;
-    pelt_blend blend = o->blend ? o->blend : presets[o->method].blend;
-    pelt_corrective_kind corrective = o->corrective ? o->corrective : presets[o->method].corrective;
+    pelt_blend blend = o->blend ? o->blend : method_parts[o->method].blend;
+    pelt_corrective_kind corrective = o->corrective ? o->corrective : method_parts[o->method].corrective;
     for (size_t i = OPTIONS; i--;)
         if (!strcmp(options_list[i].name, name) &&
             (!found || !used(found, blend, corrective) || used(&options_list[i], blend, corrective)))
@@ -203,6 +208,7 @@ static const option general[] = {
     {"method", CHOICE, AT(method), 0, PELT_METHOD_COUNT - 1, 0, 0, method_names},
     {"blend", CHOICE, AT(blend), 0, PELT_BLEND_COUNT - 1, 0, 0, blend_names},
     {"corrective", CHOICE, AT(corrective), 0, PELT_CORRECTIVE_COUNT - 1, 0, 0, corrective_names},
+    {"preset", CHOICE, AT(preset), 0, PELT_PRESET_COUNT - 1, 0, 0, preset_names},
     {"holdout", NUMBER, AT(holdout), -INFINITY, 0.9, 0, 0, NULL},
     {"threads", COUNT, AT(threads), 1, 1024, 0, 0, NULL},
 };
@@ -329,6 +335,10 @@ static pelt_result check_distances(const pelt_fit_options *o, pelt_error *error)
     if (o->corrective == PELT_CORRECTIVE_WPSD && p->distance_weights == PELT_DISTANCE_EQUAL)
         return pelt_fail_option(error, "distance_weights",
                                 "where all joints count alike, all vertices have one distance: use psd");
+    if (p->norm_floor > 0 && p->no_norm)
+        return pelt_fail_option(error, "norm_floor", "without a norm there is nothing to divide by: remove no_norm");
+    if (p->norm_floor > 0 && p->poses && o->corrective == PELT_CORRECTIVE_WPSD)
+        return pelt_fail_option(error, "norm_floor", "with few poses wpsd has no norm: remove poses");
     if (p->pose_choice && !p->poses)
         return pelt_fail_option(error, "pose_choice", "all poses are kept: set poses to choose some of them");
     if (o->wpsd.shared_width && (p->poses || p->width > 0))
@@ -337,10 +347,62 @@ static pelt_result check_distances(const pelt_fit_options *o, pelt_error *error)
     return PELT_OK;
 }
 
-/* Applies the limits of a preset to options that are not given. */
-static pelt_result apply_preset(pelt_fit_options *o, pelt_error *error) {
+/* -- Presets ------------------------------------------------------------------------------------------------------- */
+
+/* What the papers say; docs/methods.md says where, and what it costs. */
+static const struct setting {
+    pelt_preset preset;
+    const char *option, *value;
+} settings[] = {
+    {PELT_PRESET_VERTEX_PROGRAM, "method", "eigen"},
+    {PELT_PRESET_VERTEX_PROGRAM, "sweeps_only", "1"},
+    {PELT_PRESET_KRY, "method", "eigen"},
+    {PELT_PRESET_KRY, "blend", "file"},
+    {PELT_PRESET_KRY, "sweeps_only", "1"},
+    {PELT_PRESET_KRY, "threshold", "0.04"},
+    {PELT_PRESET_KRY, "fade", "0"},
+    {PELT_PRESET_LEWIS, "method", "psd"},
+    {PELT_PRESET_LEWIS, "blend", "file"},
+    {PELT_PRESET_LEWIS, "distance_weights", "equal"},
+    {PELT_PRESET_LEWIS, "rotations", "euler"},
+    {PELT_PRESET_LEWIS, "rbf", "gaussian"},
+    {PELT_PRESET_LEWIS, "no_norm", "1"},
+    {PELT_PRESET_RHEE, "method", "wpsd"},
+    {PELT_PRESET_RHEE, "blend", "fit"},
+    {PELT_PRESET_RHEE, "weights_first", "1"},
+    {PELT_PRESET_RHEE, "influences", "4"},
+    {PELT_PRESET_RHEE, "principal_joints", "4"},
+    {PELT_PRESET_RHEE, "distance_weights", "blend"},
+    {PELT_PRESET_RHEE, "rotations", "euler"},
+    {PELT_PRESET_RHEE, "rbf", "gaussian"},
+    {PELT_PRESET_RHEE, "norm_floor", "0.001"},
+    {PELT_PRESET_RHEE, "shared_width", "1"},
+};
+
+/* With few poses weighted PSD has no norm, and with those or a given width all vertices share one anyway. */
+static bool has_no_meaning(const struct setting *s, const pelt_fit_options *o) {
+    return (o->psd.poses && !strcmp(s->option, "norm_floor")) ||
+           ((o->psd.poses || o->psd.width > 0) && !strcmp(s->option, "shared_width"));
+}
+
+static pelt_result apply_setting(const struct setting *s, pelt_fit_options *o, pelt_error *error) {
+    pelt_fit_options preset = *o;
+    const option *which = find_option(o, s->option);
+    for (size_t i = 0; i < sizeof general / sizeof *general; i++)
+        if (!strcmp(s->option, general[i].name)) which = &general[i];
+    pelt_result result = set_option(&preset, which, s->value, error);
+    if (result) return result;
+    double given = value_of(which, o), wanted = value_of(which, &preset);
+    if (given != 0 && given != wanted)
+        return pelt_fail_option(error, s->option, "the preset %s sets it to %s: remove one of the two",
+                                preset_names[o->preset], s->value);
+    *o = preset;
+    return PELT_OK;
+}
+
+/* Limits of the vertex program: less may be asked for. */
+static pelt_result apply_limits(pelt_fit_options *o, pelt_error *error) {
     enum { PER_VERTEX = 10, INFLUENCES = 4 };
-    if (o->eigen.preset != PELT_PRESET_VERTEX_PROGRAM || o->corrective != PELT_CORRECTIVE_EIGEN) return PELT_OK;
     if (o->eigen.per_vertex > PER_VERTEX)
         return pelt_fail_option(error, "per_vertex", "%u are more than the %d that the preset has room for",
                                 o->eigen.per_vertex, PER_VERTEX);
@@ -349,8 +411,21 @@ static pelt_result apply_preset(pelt_fit_options *o, pelt_error *error) {
                                 o->influences, INFLUENCES);
     if (!o->eigen.per_vertex) o->eigen.per_vertex = PER_VERTEX;
     if (!o->influences) o->influences = INFLUENCES;
-    o->eigen.sweeps_only = 1;
     return PELT_OK;
+}
+
+static pelt_result apply_preset(pelt_fit_options *o, pelt_error *error) {
+    if ((unsigned)o->preset >= PELT_PRESET_COUNT)
+        return pelt_fail_option(error, "preset", "there is no preset %d", o->preset);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        if (settings[i].preset != o->preset || has_no_meaning(&settings[i], o)) continue;
+        pelt_result result = apply_setting(&settings[i], o, error);
+        if (result) return result;
+    }
+    if (o->preset && o->corrective && o->corrective != method_parts[o->method].corrective)
+        return pelt_fail_option(error, "corrective", "the preset %s sets it to %s: remove one of the two",
+                                preset_names[o->preset], corrective_names[method_parts[o->method].corrective]);
+    return o->preset == PELT_PRESET_VERTEX_PROGRAM ? apply_limits(o, error) : PELT_OK;
 }
 
 pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
@@ -361,16 +436,17 @@ pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
         return pelt_fail_option(error, "blend", "there is no blend %d", o->blend);
     if ((unsigned)o->corrective >= PELT_CORRECTIVE_COUNT)
         return pelt_fail_option(error, "corrective", "there is no corrective %d", o->corrective);
+    pelt_result preset = apply_preset(o, error);
+    if (preset) return preset;
     if (!o->seed) o->seed = 1;
-    if (!o->blend) o->blend = presets[o->method].blend;
-    if (!o->corrective) o->corrective = presets[o->method].corrective;
+    if (!o->blend) o->blend = method_parts[o->method].blend;
+    if (!o->corrective) o->corrective = method_parts[o->method].corrective;
     o->method = method_of(o->blend, o->corrective);
     for (size_t i = 0; i < OPTIONS; i++) {
         pelt_result result = check_option(&options_list[i], o, error);
         if (result) return result;
     }
     pelt_result together = check_distances(o, error);
-    if (!together) together = apply_preset(o, error);
     if (together) return together;
     if (o->normals == PELT_NORMALS_ROWS && o->corrective == PELT_CORRECTIVE_NONE)
         return pelt_fail_option(error, "normals",

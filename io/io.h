@@ -182,6 +182,8 @@ typedef enum pelt_stream_event {
 pelt_pose_stream *pelt_pose_stream_open(const char *path, const pelt_bundle *bundle, const volatile sig_atomic_t *stop,
                                         pelt_error *error);
 void pelt_pose_stream_close(pelt_pose_stream *stream); /* NULL is fine */
+/* Ends the wait of another thread that opens a named pipe, which nobody writes to. */
+void pelt_pose_stream_wake(const char *path);
 /* Whether the stream is a regular file, complete from the start. */
 bool pelt_pose_stream_is_recorded(const pelt_pose_stream *stream);
 /* The next pose: locals [joint_count], controls [control count], and when the end of its line arrived, in seconds of

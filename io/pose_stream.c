@@ -68,6 +68,14 @@ static pelt_result open_source(pelt_pose_stream *s, const char *path, pelt_error
     return PELT_OK;
 }
 
+/* A pipe has readers as soon as one waits for a writer. */
+void pelt_pose_stream_wake(const char *path) {
+    struct stat status;
+    if (!strcmp(path, "-") || stat(path, &status) || !S_ISFIFO(status.st_mode)) return;
+    int descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor >= 0) close(descriptor);
+}
+
 pelt_pose_stream *pelt_pose_stream_open(const char *path, const pelt_bundle *bundle, const volatile sig_atomic_t *stop,
                                         pelt_error *error) {
     pelt_arena *arena = pelt_arena_new(0);

@@ -146,7 +146,8 @@ static pelt_result measure_light(measuring *m, const kind *k, pelt_relight_group
     if (!result) result = gather_truth(m, seed, error);
     if (result) return result;
     double square = squared_error(m, (const float[3]){1, 1, 1}), wrong = sqrt(square) > PELT_RELIGHT_WRONG;
-    bool flagged = frame.misfit > m->file->facts.trust;
+    bool flagged =
+        frame.misfit > m->file->facts.trust || pelt_light_grid_beyond(&m->file->facts.grid, frame.light.position) > 0;
     g->error += square;
     g->color_error += squared_error(m, (const float[3]){1, 0.5f, 0.2f});
     g->noise += squared_noise(m);

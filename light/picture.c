@@ -31,6 +31,7 @@ static pelt_result run_keys(running *r, pelt_error *error) {
     pelt_light_view_show(r->view, r->values, r->indirect);
     r->result->key_seconds = pelt_wall_seconds() - start;
     r->result->misfit = frame.misfit;
+    r->result->beyond = pelt_light_grid_beyond(&r->file->facts.grid, shot->light.position);
     r->result->trust = pelt_soft_cache_trust(&(pelt_soft_cache_options){.e_min = 1, .e_max = 1.5f},
                                              (float)(frame.misfit / r->file->facts.trust));
     return PELT_OK;

@@ -140,7 +140,8 @@ typedef struct pelt_relight_result {
     double key_seconds, full_seconds; /* 0: not done */
     double look_seconds;              /* for a new place: moving, tracing the view, mixing pixels from points */
     size_t bare;                      /* pixels on surfaces that training has not seen, gathered individually */
-    bool dark;                        /* no indirect light reaches anything the camera sees */
+    double beyond; /* distance of the light from the training grid; 0: inside, or all points gathered */
+    bool dark;     /* no indirect light reaches anything the camera sees */
 } pelt_relight_result;
 
 /* A picture [height][width][3] in linear light: from the light at the key points, or from all points if the keys report
@@ -173,8 +174,8 @@ enum { PELT_RELIGHT_GROUPS = 6 };
 typedef struct pelt_relight_group {
     const char *name;
     uint32_t lights;
-    double error, worst, color_error, noise; /* RMS; of coloured lights; of a reference */
-    uint32_t flagged, wrong, wrong_unflagged;
+    double error, worst, color_error, noise;  /* RMS; of coloured lights; of a reference */
+    uint32_t flagged, wrong, wrong_unflagged; /* flagged: by the misfit, or beyond the grid */
 } pelt_relight_group;
 
 typedef struct pelt_relight_measure {

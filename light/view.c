@@ -386,6 +386,17 @@ pelt_light pelt_light_grid_at(const pelt_light_view *s, const pelt_light_grid *g
     return light;
 }
 
+double pelt_light_grid_beyond(const pelt_light_grid *grid, const float at[3]) {
+    const double rounding = 1e-4; /* of the grid's diagonal: places come as a few decimal digits */
+    double square = 0, diagonal = 0;
+    for (int c = 0; c < 3; c++) {
+        double low = fmin(grid->low[c], grid->high[c]), high = fmax(grid->low[c], grid->high[c]);
+        double out = fmax(fmax(low - at[c], at[c] - high), 0);
+        square += out * out, diagonal += (high - low) * (high - low);
+    }
+    return square > rounding * rounding * diagonal ? sqrt(square) : 0;
+}
+
 pelt_light pelt_light_grid_light(const pelt_light_view *s, const pelt_light_grid *grid, uint32_t index) {
     uint32_t column = index % grid->columns, row = index / grid->columns;
     double u = grid->columns > 1 ? column / (grid->columns - 1.0) : 0.5;

@@ -106,6 +106,9 @@ pelt_result pelt_light_grid_check(const pelt_light_grid *grid, pelt_error *error
 pelt_light pelt_light_grid_light(const pelt_light_view *view, const pelt_light_grid *grid, uint32_t index);
 /* A light in the grid's plane, at fractions of its sides. */
 pelt_light pelt_light_grid_at(const pelt_light_view *view, const pelt_light_grid *grid, double u, double v);
+/* How far a place is from the box between the grid's corners; 0 inside, up to rounding. Key points can fit a light that
+   they have learned nothing about, so this is asked besides their misfit. */
+double pelt_light_grid_beyond(const pelt_light_grid *grid, const float at[3]);
 
 /* A light converted to another kind at its position, with about the same power: a point, or a spot or area that shines
    downwards. */

@@ -135,6 +135,7 @@ typedef struct pelt_weighted {
     const float *folded;             /* [vertex][center][4]: c_iq, xyz and w */
     const float *folded_tilts;       /* [vertex][center][3] the same for normals, or NULL */
     bool unnormalised;               /* D_i = sum_q phi c_iq[xyz]: w is unused */
+    float scale;                     /* the norm in the examples, of which PELT_NORM_FLOOR is a part; 0: 1 */
     const pelt_center_rows *rounded; /* cached result of packing it in 16 bits, or NULL */
 } pelt_weighted;
 

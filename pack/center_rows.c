@@ -28,7 +28,8 @@ enum { MOST = 32767, COLUMNS = 8 };
 
 static int kind_of(size_t column) { return column < 3 ? 0 : column == 3 ? 1 : 2; }
 
-/* Largest rounding errors: of vectors, relative to the diagonal; of norms; of normals. */
+/* Largest rounding errors: of vectors, relative to the diagonal; of norms; of normals. All of what is
+   in the examples where the norm is 1. */
 static const double MOST_SHIFT = 4e-6, MOST_NORM = 1e-4, MOST_TURN = 2e-3;
 
 typedef struct rounding {
@@ -350,12 +351,13 @@ pelt_center_rows pelt_round_centers(pelt_arena *arena, uint32_t threads, const p
     const pelt_weighted *w = model->corrective->weighted;
     size_t rows = 2 * (size_t)used->count;
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
+    double scale = w->scale > 0 ? w->scale : 1;
     rounding r = {.model = model,
                   .w = w,
                   .order = order,
                   .links = links,
                   .used = used,
-                  .most = {MOST_SHIFT * diagonal_of(model), MOST_NORM, MOST_TURN}};
+                  .most = {scale * MOST_SHIFT * diagonal_of(model), scale * MOST_NORM, scale * MOST_TURN}};
     r.distances = all_distances(work, w);
     r.linked = PELT_NEW(work, block_count, bool);
     r.pairs = PELT_NEW(work, block_count, uint32_t);

@@ -23,8 +23,7 @@ static pelt_view view_support(const pelt_mesh *mesh, const float *support) {
     return view;
 }
 
-/* Middle grey is no displacement; the largest component of any vertex saturates its channel. */
-static void shape_colors(const float *shape, uint32_t count, float *colors) {
+void shape_colors(const float *shape, uint32_t count, float *colors) {
     float most = 0;
     for (size_t i = 0; i < 3 * (size_t)count; i++) most = fmaxf(most, fabsf(shape[i]));
     for (size_t i = 0; i < 3 * (size_t)count; i++)

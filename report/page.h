@@ -42,6 +42,10 @@ typedef struct picture {
     pelt_bytes png;
 } picture;
 
+/* Colours [vertex_count][3] of an eigendisplacement: middle grey is none, and the largest component of any vertex saturates
+   its channel (joints.c). */
+void shape_colors(const float *shape, uint32_t vertex_count, float *colors);
+
 /* NULL when out of memory. */
 pelt_image *picture_draw(const picture *picture, const pelt_mesh *mesh);
 

@@ -1,10 +1,15 @@
 /* sheet.c: one picture for a page or a README: the truth, then every method's model and its errors; or where methods
-   differ; or poses. Errors of up to two methods are in one row; more are in several, each with its error below it. */
+   differ; or poses; or what EigenSkin found at joints. Errors of up to two methods are in one row; more are in several,
+   each with its error below it. */
 
 #include "report/page.h"
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 12, IN_ONE_ROW = 2, COLUMNS = 4 };
+enum { GAP = 12, IN_ONE_ROW = 2, COLUMNS = 4, USUAL_SIZE = 480 };
+
+static const float IN_SUPPORT = 0.6f; /* of the heat map: orange, with room for shading */
 
 /* Panels of one size, in columns and rows. */
 typedef struct sheet {
@@ -58,9 +63,64 @@ static void show_poses(sheet *s, const strip *poses) {
     }
 }
 
+/* The whole mesh at rest, from where most of the marked part is visible. */
+static picture whole_mesh(const sheet *s, const float *marked) {
+    const pelt_mesh *mesh = s->page->mesh;
+    uint32_t size = s->page->picture_size ? s->page->picture_size : USUAL_SIZE;
+    picture panel = {.width = size, .height = size, .look.positions = mesh->positions};
+    panel.view = pelt_view_fit(mesh->positions, mesh->vertex_count, 0, 12);
+    pelt_view_turn(&panel.view, mesh, mesh->positions, marked);
+    return panel;
+}
+
+/* All from one side, and of one strength, as the paper's are: what is outside is cold. */
+static void show_supports(sheet *s, float *heat) {
+    const pelt_eigen_study *study = s->page->study;
+    size_t count = study->joint_count < COLUMNS ? study->joint_count : COLUMNS, n = s->page->mesh->vertex_count;
+    for (size_t v = 0; v < n; v++)
+        for (size_t j = 0; j < count; j++) heat[v] = fmaxf(heat[v], study->joints[j].support[v]);
+    picture panel = whole_mesh(s, heat);
+    panel.look.heat = heat;
+    lay_out(s, count, 1, &panel);
+    for (size_t j = 0; j < count; j++) {
+        for (size_t v = 0; v < n; v++) heat[v] = study->joints[j].support[v] > 0 ? IN_SUPPORT : 0;
+        put(s, j, 0, &panel);
+    }
+}
+
+static void show_displacements(sheet *s, float *colors) {
+    const pelt_joint_study *joint = &s->page->study->joints[0];
+    size_t count = joint->shape_count < COLUMNS ? joint->shape_count : COLUMNS;
+    picture panel = whole_mesh(s, joint->support);
+    panel.look.colors = colors;
+    lay_out(s, count, 1, &panel);
+    for (size_t k = 0; k < count; k++) {
+        shape_colors(joint->shapes[k], s->page->mesh->vertex_count, colors);
+        put(s, k, 0, &panel);
+    }
+}
+
+static pelt_result draw_study(const pelt_report_page *page, pelt_panels panels, pelt_bytes *png, pelt_error *error) {
+    sheet s = {.page = page};
+    if (!page->study || !page->study->joint_count)
+        return pelt_fail(
+            error, PELT_ERROR_ARGUMENT,
+            "supports and eigendisplacements are those of EigenSkin: no example moves a joint alone, or the "
+            "method is not among those compared");
+    float *values = calloc(3 * (size_t)page->mesh->vertex_count + 1, sizeof *values);
+    if (!values) return pelt_no_memory(error);
+    (panels == PELT_PANELS_SUPPORTS ? show_supports : show_displacements)(&s, values);
+    pelt_result result = s.result ? pelt_no_memory(error) : pelt_image_png(s.image, png, error);
+    pelt_image_free(s.image);
+    free(values);
+    return result;
+}
+
 pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, pelt_bytes *png, pelt_error *error) {
     gallery g;
     sheet s = {.page = page};
+    if (panels == PELT_PANELS_SUPPORTS || panels == PELT_PANELS_DISPLACEMENTS)
+        return draw_study(page, panels, png, error);
     if (panels == PELT_PANELS_DIFFERENCES && !gallery_pair_count(page))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "differences are drawn for 2 to 4 methods, not for %zu",
                          page->row_count);

@@ -1252,7 +1252,7 @@ static void the_preset_fits_into_a_vertex_program(void **state) {
                                     .holdout = -1,
                                     .normals = plain ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS,
                                     .displacement = {.displacements = 32},
-                                    .eigen.preset = PELT_PRESET_VERTEX_PROGRAM};
+                                    .preset = PELT_PRESET_VERTEX_PROGRAM};
         pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, &report, &error);
         if (!bytes) fail_msg("%s", error.text);
         assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);

@@ -156,11 +156,54 @@ static void options_that_make_no_sense_together_are_refused(void **state) {
     refused((pelt_fit_options){W, .psd.distance_weights = PELT_DISTANCE_EQUAL}, "distance_weights", "use psd");
     refused((pelt_fit_options){W, .psd.pose_choice = PELT_POSE_CHOICE_PCA}, "pose_choice", "all poses are kept");
     refused((pelt_fit_options){W, .psd.poses = 8, .wpsd.shared_width = 1}, "shared_width", "few poses");
-    refused((pelt_fit_options){E, .eigen = {.per_vertex = 11, .preset = PELT_PRESET_VERTEX_PROGRAM}}, "per_vertex",
-            "11 are more than the 10");
-    refused((pelt_fit_options){E, .influences = 5, .eigen.preset = PELT_PRESET_VERTEX_PROGRAM}, "influences", "the 4");
-    refused((pelt_fit_options){K, .eigen.preset = PELT_PRESET_VERTEX_PROGRAM}, "preset", "eigen; kernel");
+    refused((pelt_fit_options){P, .psd = {.no_norm = 1, .norm_floor = 0.1}}, "norm_floor", "remove no_norm");
+    refused((pelt_fit_options){W, .psd = {.poses = 8, .norm_floor = 0.1}}, "norm_floor", "few poses");
     refused((pelt_fit_options){W, .psd.width = 1, .wpsd.shared_width = 1}, "shared_width", "a width that is given");
+}
+
+static void presets_are_what_the_papers_say(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    pelt_fit_options o = {.preset = PELT_PRESET_LEWIS};
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(pelt_fit_resolve(&o, &error), PELT_OK);
+        assert_true(o.method == PELT_METHOD_PSD && o.blend == PELT_BLEND_FILE && o.psd.rbf == PELT_RBF_GAUSSIAN);
+        assert_true(o.psd.rotations == PELT_ROTATIONS_EULER && o.psd.distance_weights == PELT_DISTANCE_EQUAL);
+        assert_true(o.psd.no_norm && !o.influences && !o.psd.poses);
+    }
+    o = (pelt_fit_options){.preset = PELT_PRESET_RHEE};
+    assert_int_equal(pelt_fit_resolve(&o, &error), PELT_OK);
+    assert_true(o.method == PELT_METHOD_WPSD && o.blend == PELT_BLEND_FIT && o.psd.rbf == PELT_RBF_GAUSSIAN);
+    assert_true(o.psd.rotations == PELT_ROTATIONS_EULER && o.psd.distance_weights == PELT_DISTANCE_BLEND);
+    assert_true(o.convex.weights_first && o.influences == 4 && o.wpsd.principal_joints == 4 && o.wpsd.shared_width &&
+                o.psd.norm_floor == 1e-3);
+    o = (pelt_fit_options){.preset = PELT_PRESET_RHEE, .psd = {.poses = 8, .pose_choice = PELT_POSE_CHOICE_PCA}};
+    assert_int_equal(pelt_fit_resolve(&o, &error), PELT_OK);
+    assert_true(o.psd.poses == 8 && !o.wpsd.shared_width && o.psd.norm_floor == 0);
+    o = (pelt_fit_options){.preset = PELT_PRESET_KRY, .eigen.per_joint = 3};
+    assert_int_equal(pelt_fit_resolve(&o, &error), PELT_OK);
+    assert_true(o.method == PELT_METHOD_EIGEN && o.eigen.sweeps_only && o.eigen.threshold == 0.04);
+    assert_true(o.eigen.fade < 0 && o.eigen.per_joint == 3 && !o.eigen.per_vertex);
+    o = (pelt_fit_options){.preset = PELT_PRESET_VERTEX_PROGRAM, .eigen.per_vertex = 6};
+    assert_int_equal(pelt_fit_resolve(&o, &error), PELT_OK);
+    assert_true(o.eigen.per_vertex == 6 && o.influences == 4 && o.eigen.sweeps_only && o.eigen.fade == 0);
+    assert_string_equal(pelt_preset_name(PELT_PRESET_RHEE), "rhee");
+    assert_string_equal(pelt_preset_name((pelt_preset)99), "");
+}
+
+static void what_contradicts_a_preset_is_refused(void **state) {
+    (void)state;
+    const pelt_preset lewis = PELT_PRESET_LEWIS, rhee = PELT_PRESET_RHEE, vertex = PELT_PRESET_VERTEX_PROGRAM;
+    refused((pelt_fit_options){.preset = lewis, .psd.rbf = PELT_RBF_EXP}, "rbf", "lewis sets it to gaussian");
+    refused((pelt_fit_options){.preset = lewis, .psd.norm_floor = 0.1}, "norm_floor", "remove no_norm");
+    refused((pelt_fit_options){.method = PELT_METHOD_KERNEL, .preset = lewis}, "method", "lewis sets it to psd");
+    refused((pelt_fit_options){.preset = rhee, .influences = 8}, "influences", "rhee sets it to 4");
+    refused((pelt_fit_options){.preset = rhee, .blend = PELT_BLEND_FILE}, "blend", "rhee sets it to fit");
+    refused((pelt_fit_options){.preset = rhee, .corrective = PELT_CORRECTIVE_PSD}, "corrective", "sets it to wpsd");
+    refused((pelt_fit_options){.preset = vertex, .eigen.per_vertex = 11}, "per_vertex", "11 are more than the 10");
+    refused((pelt_fit_options){.preset = vertex, .influences = 5}, "influences", "the 4");
+    refused((pelt_fit_options){K, .preset = vertex}, "corrective", "sets it to eigen");
+    refused((pelt_fit_options){.preset = (pelt_preset)77}, "preset", "no preset 77");
 }
 
 static void ends_of_ranges_are_taken(void **state) {
@@ -343,6 +386,8 @@ int main(void) {
         cmocka_unit_test(options_that_nobody_uses_are_refused_with_those_who_do),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(options_that_make_no_sense_together_are_refused),
+        cmocka_unit_test(presets_are_what_the_papers_say),
+        cmocka_unit_test(what_contradicts_a_preset_is_refused),
         cmocka_unit_test(ends_of_ranges_are_taken),
         cmocka_unit_test(programs_can_ask_who_uses_an_option_and_its_range),
         cmocka_unit_test(clips_without_positions_are_refused_by_all_that_need_them),

@@ -85,6 +85,33 @@ static void a_light_of_another_kind_falls_through(void **state) {
     pelt_arena_free(arena);
 }
 
+/* Whatever the misfit says: a distance of 0.05 sideways and 0.12 down is 0.13. */
+static void a_light_beyond_the_grid_is_flagged(void **state) {
+    (void)state;
+    static const struct {
+        const char *light, *more;
+        double beyond;
+    } cases[] = {{"0.23,0.46648,0.31", "", 0},
+                 {"0.35,0.46648,0.2", "", 0},
+                 {"0.4,0.46648,0.3", "", 0.05},
+                 {"0.15,0.34648,0.3", "--no-fallback", 0.13},
+                 {"0.15,0.34648,0.3", "--full", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char words[200];
+        snprintf(words, sizeof words, "run box.keys --light %s %s --indirect -o beyond.pfm", cases[i].light,
+                 cases[i].more);
+        json_t *run = relight_json(words), *said = json_object_get(run, "warnings");
+        assert_near(number(run, "beyond_grid"), cases[i].beyond, 1e-6);
+        bool gathered = !strcmp(json_string_value(json_object_get(run, "verdict")), "miss") && !*cases[i].more;
+        assert_int_equal(json_array_size(said), cases[i].beyond > 0 && !gathered);
+        if (json_array_size(said))
+            assert_non_null(strstr(json_string_value(json_array_get(said, 0)), "beyond the grid of training lights"));
+        json_decref(run);
+    }
+    relight("run box.keys --light 0.15,0.34648,0.3 --no-fallback --indirect -o beyond.pfm");
+    assert_non_null(strstr(program_errors, "the light is 0.13 beyond the grid of training lights"));
+}
+
 static void measure_has_the_figures_of_the_contract(void **state) {
     (void)state;
     json_t *measure = relight_json("measure box.keys --novel 3 --reference 64 --key-samples 256");
@@ -393,6 +420,7 @@ int main(void) {
         cmocka_unit_test(a_new_light_is_close_to_its_full_gather),
         cmocka_unit_test(colour_is_a_factor_of_each_channel),
         cmocka_unit_test(a_light_of_another_kind_falls_through),
+        cmocka_unit_test(a_light_beyond_the_grid_is_flagged),
         cmocka_unit_test(measure_has_the_figures_of_the_contract),
         cmocka_unit_test(stopped_training_goes_on_and_gives_the_same_bytes),
         cmocka_unit_test(denoiser_brings_frames_near_a_truth_it_has_not_seen),

@@ -637,6 +637,43 @@ static void a_picture_of_many_methods_has_their_errors_below_them(void **state) 
     free(c);
 }
 
+/* A joint that displaces the front of the ball: its support is warm there and cold elsewhere; its eigendisplacement is
+   along x, so red. */
+static void pictures_of_a_study_show_supports_and_eigendisplacements(void **state) {
+    (void)state;
+    enum { GAP = 12 };
+    character *c = character_make();
+    uint32_t n = c->page.mesh->vertex_count;
+    float *support = calloc(n, sizeof *support), *shape = calloc(3 * (size_t)n, sizeof *shape);
+    for (uint32_t v = 0; v < n; v++)
+        if (c->page.mesh->positions[3 * v + 2] > 0) support[v] = shape[3 * v] = 1;
+    pelt_joint_study joints[5];
+    for (int j = 0; j < 5; j++)
+        joints[j] = (pelt_joint_study){.name = "a", .shape_count = 2, .support = support, .shapes = {shape, shape}};
+    pelt_eigen_study study = {.joint_count = 5, .joints = joints};
+    c->page.picture_size = 64;
+    pelt_error error;
+    pelt_bytes png;
+    assert_int_equal(pelt_report_sheet(&c->page, PELT_PANELS_SUPPORTS, &png, &error), PELT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "no example moves a joint alone"));
+    c->page.study = &study;
+    for (int shapes = 0; shapes < 2; shapes++) {
+        pelt_panels panels = shapes ? PELT_PANELS_DISPLACEMENTS : PELT_PANELS_SUPPORTS;
+        assert_int_equal(pelt_report_sheet(&c->page, panels, &png, &error), PELT_OK);
+        png_image reader = {.version = PNG_IMAGE_VERSION};
+        assert_true(png_image_begin_read_from_memory(&reader, png.bytes, png.size));
+        reader.format = PNG_FORMAT_RGB;
+        assert_int_equal(reader.width, (shapes ? 2 : 4) * (64 + GAP) - GAP);
+        assert_int_equal(reader.height, 64);
+        uint8_t *pixels = malloc(PNG_IMAGE_SIZE(reader));
+        assert_true(png_image_finish_read(&reader, NULL, pixels, 0, NULL));
+        const uint8_t *middle = pixels + 3 * (32 * (size_t)reader.width + 32);
+        assert_true(middle[0] > middle[1] + 40 && middle[0] > middle[2] + 40);
+        free(pixels), free(png.bytes);
+    }
+    free(support), free(shape), free(c);
+}
+
 static int rising(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -941,6 +978,7 @@ int main(void) {
         cmocka_unit_test(page_says_in_plain_words_how_wrong_the_best_method_is),
         cmocka_unit_test(page_says_how_rough_and_jumpy_each_method_is_and_of_what_mesh),
         cmocka_unit_test(a_picture_of_many_methods_has_their_errors_below_them),
+        cmocka_unit_test(pictures_of_a_study_show_supports_and_eigendisplacements),
         cmocka_unit_test(one_bad_method_does_not_take_the_colour_of_the_others),
         cmocka_unit_test(differences_of_methods_are_drawn_pair_by_pair),
         cmocka_unit_test(poses_stand_side_by_side_with_the_error_of_each),

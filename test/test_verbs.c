@@ -87,6 +87,28 @@ static void locked_vertices_keep_the_weights_of_the_file(void **state) {
     refused(ANY, "nowhere.txt", words, "nowhere.txt");
 }
 
+/* A preset is named in what is said of the fit, and nothing may contradict it, not even a default. */
+static void presets_are_named_and_not_contradicted(void **state) {
+    (void)state;
+    json_t *fit = pelt_json("fit arm.glb --train train --every 4 --preset lewis --width 3 --holdout 0 -o lewis.pelt");
+    assert_string_equal(json_string_value(json_object_get(fit, "preset")), "lewis");
+    assert_string_equal(json_string_value(json_object_get(fit, "method")), "psd");
+    json_decref(fit);
+    json_t *info = pelt_json("info lewis.pelt");
+    char *text = json_dumps(info, 0);
+    assert_non_null(strstr(text, "\"preset\": \"lewis\""));
+    free(text), json_decref(info);
+    static const char *const others[] = {"--rotations chord", "--method ssd", "--rbf exp", "--blend fit"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(pelt("fit arm.glb --train train --preset lewis %s -o no.pelt", others[i]), 2);
+        assert_non_null(strstr(program_errors, "the preset lewis sets it to"));
+    }
+    fit = pelt_json("compare arm.glb --train train --every 4 --test test --methods psd,lewis --rbf exp");
+    json_t *methods = json_object_get(fit, "methods");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(methods, 1), "method")), "lewis");
+    json_decref(fit);
+}
+
 /* The arm with its normals as colours, so that vertices facing z are blue. */
 static void paint_arm(void) {
     static char text[1 << 20], painted[1 << 20];
@@ -473,6 +495,7 @@ static void light_has_a_place_and_a_colour(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(presets_are_named_and_not_contradicted),
         cmocka_unit_test(locked_vertices_keep_the_weights_of_the_file),
         cmocka_unit_test(painted_vertices_keep_the_weights_of_the_file),
         cmocka_unit_test(rules_for_driven_joints_come_from_a_file),

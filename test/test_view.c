@@ -547,6 +547,86 @@ static void a_killed_export_leaves_nothing_for_long(void **state) {
     assert_int_equal(entries(target), 3); /* the page, and the two that every folder has */
 }
 
+/* -- Live poses ---------------------------------------------------------------------------------------------------- */
+
+static void keep_sentence(void *user, const char *sentence) { snprintf(user, 200, "%s", sentence); }
+
+static pelt_view *follow(const char *path, double rate, char said[200]) {
+    pelt_error error;
+    pelt_view *own = pelt_view_new(&(pelt_view_options){.serving = true}, &error);
+    assert_int_equal(pelt_view_add(own, glb, &error) | pelt_view_arrange(own, &error), PELT_OK);
+    if (pelt_view_follow(own, &(pelt_view_stream){path, rate, keep_sentence, said}, &error)) fail_msg("%s", error.text);
+    return own;
+}
+
+/* Waits up to ten seconds for a state, then returns the latest pose. */
+static pelt_resource latest(pelt_view *own, uint32_t state) {
+    for (int i = 0; i < 1000; i++) {
+        pelt_resource r;
+        assert_int_equal(pelt_view_resource(own, "data/live.bin", &r, NULL), PELT_OK);
+        if (*(uint32_t *)r.bytes == state) return r;
+        free(r.bytes);
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    }
+    fail_msg("state %u does not come", state);
+    return (pelt_resource){0};
+}
+
+/* The last of three poses stays; two lines of the five are not poses. */
+static void the_latest_live_pose_is_shown(void **state) {
+    (void)state;
+    char path[300], said[200] = "";
+    const pelt_skeleton *s = &sample->skeleton;
+    snprintf(path, sizeof path, "%s/live.poses", test_folder());
+    FILE *file = fopen(path, "w");
+    fprintf(file, "%s\n0 0 0 1\n1 2\n0.6 0 0 0.8\nword\n0 0 2 0\n", s->names[s->joint_count - 1]);
+    fclose(file);
+    pelt_view *own = follow(path, 1000, said);
+    pelt_resource r = latest(own, PELT_STREAM_OVER);
+    assert_int_equal(r.size, 16 + s->joint_count * sizeof(pelt_transform));
+    const uint32_t *head = r.bytes;
+    assert_true(head[1] == 3 && head[2] == 2 && head[3] == 0);
+    const pelt_transform *locals = (const void *)(head + 4);
+    static const float half_turn[4] = {0, 0, 1, 0};
+    for (uint32_t j = 0; j < s->joint_count; j++)
+        for (int i = 0; i < 4; i++)
+            assert_near(locals[j].rotation[i], j + 1 < s->joint_count ? s->rest[j].rotation[i] : half_turn[i], 1e-6);
+    assert_non_null(strstr(said, "\"word\" is not a number"));
+    json_t *show = get_json(own, "data/show.json"), *live = json_object_get(show, "live");
+    assert_int_equal(json_integer_value(json_object_get(live, "character")), 0);
+    assert_string_equal(json_string_value(json_object_get(live, "pose")), "data/live.bin");
+    json_decref(show);
+    free(r.bytes), pelt_view_free(own);
+}
+
+static void live_poses_that_never_come_hold_nobody_up(void **state) {
+    (void)state;
+    char path[300], said[200] = "";
+    pelt_error error;
+    pelt_resource r;
+    snprintf(path, sizeof path, "%s/live.pipe", test_folder());
+    assert_int_equal(mkfifo(path, 0600), 0);
+    for (int i = 0; i < 3; i++) { /* at once, and when it waits */
+        pelt_view *own = follow(path, 0, said);
+        nanosleep(&(struct timespec){0, 20000000 * i}, NULL);
+        r = latest(own, PELT_STREAM_WAITING);
+        free(r.bytes);
+        double start = pelt_wall_seconds();
+        pelt_view_free(own);
+        assert_true(pelt_wall_seconds() - start < 2);
+    }
+    snprintf(path, sizeof path, "%s/nothing.poses", test_folder());
+    pelt_view *own = follow(path, 0, said);
+    r = latest(own, PELT_STREAM_BROKEN);
+    assert_non_null(strstr(said, "nothing.poses: cannot be read"));
+    free(r.bytes), pelt_view_free(own);
+    own = pelt_view_new(&(pelt_view_options){.serving = true}, &error);
+    assert_int_equal(pelt_view_follow(own, &(pelt_view_stream){.path = path}, &error), PELT_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "name its bundle"));
+    assert_int_equal(pelt_view_resource(own, "data/live.bin", &r, &error), PELT_ERROR_ARGUMENT);
+    pelt_view_free(own);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(show_lists_the_character_and_its_skin),
@@ -558,6 +638,8 @@ int main(void) {
         cmocka_unit_test(displacements_make_up_the_skin),
         cmocka_unit_test(no_other_names_are_known),
         cmocka_unit_test(more_characters_than_there_is_room_for_are_refused),
+        cmocka_unit_test(the_latest_live_pose_is_shown),
+        cmocka_unit_test(live_poses_that_never_come_hold_nobody_up),
         cmocka_unit_test(surfaces_are_the_files_own),
         cmocka_unit_test(an_export_is_what_is_served),
         cmocka_unit_test(a_killed_export_leaves_nothing_for_long),

@@ -282,8 +282,8 @@ static void files_that_cannot_be_shown_are_refused_with_their_names(void **state
     arrange(own);
     assert_int_equal(pelt_view_character_count(own) + pelt_view_box_count(own), 0);
     json_t *show = get_json(own, "data/show.json"),
-           *expected = json_pack("{s:s, s:b, s:{s:b, s:b, s:b}, s:[], s:[]}", "pelt", PELT_VERSION, "server", 0, "can",
-                                 "fit", 0, "light", 0, "sample", 0, "characters", "boxes");
+           *expected = json_pack("{s:s, s:b, s:{s:b, s:b, s:b}, s:n, s:[], s:[]}", "pelt", PELT_VERSION, "server", 0,
+                                 "can", "fit", 0, "light", 0, "sample", 0, "live", "characters", "boxes");
     assert_true(json_equal(show, expected));
     json_decref(show), json_decref(expected);
     pelt_view_free(own);

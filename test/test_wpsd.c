@@ -37,7 +37,8 @@ static void unfolded(pelt_phi kind, double width, const double *between, const d
     }
     for (int i = 0; i < 3; i++) {
         out[i] = 0;
-        for (size_t t = 0; t < n; t++) out[i] += f[t] * pelt_norm_guard(sum) * shapes[3 * t + (size_t)i];
+        for (size_t t = 0; t < n; t++)
+            out[i] += f[t] * (sum > 1.0 / 32 ? 1 / sum : 1024 * fmax(sum, 0)) * shapes[3 * t + (size_t)i];
     }
     free(phi), free(lambda), free(f);
 }

@@ -203,6 +203,7 @@ const pelt_view_options *pelt_view_settings(const pelt_view *view) { return &vie
 
 void pelt_view_free(pelt_view *view) {
     if (!view) return;
+    view_live_end(view->live);
     for (uint32_t i = 0; i < view->box_count; i++) free_box(view->boxes[i]);
     for (uint32_t i = 0; i < view->character_count; i++) free_character(view->characters[i]);
     for (uint32_t i = 0; i < view->loose_count; i++) free_skin(view->loose_skins[i]);

@@ -72,6 +72,7 @@ static const struct kind {
 } kinds[] = {
     {"data/show.json", view_make_show, NULL, false},
     {"data/counts.json", view_make_counts, NULL, false},
+    {"data/live.bin", view_make_live, NULL, false},
     {"data/c#/mesh.bin", view_make_mesh, NULL, false},
     {"data/c#/surface.json", view_make_surface, need_surface, false},
     {"data/c#/uvs.bin", view_make_uvs, need_surface, false},

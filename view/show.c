@@ -169,9 +169,9 @@ pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out
         light |= box->lamp != NULL;
         boxes = pelt_json_append(boxes, box->lamp ? view_lamp_json(box, b) : view_face_json(view, box, b));
     }
-    json_t *show = pelt_json_pack("{pelt:s, server:b, can:{fit:b, light:b, sample:b}, characters:o, boxes:o}",
+    json_t *show = pelt_json_pack("{pelt:s, server:b, can:{fit:b, light:b, sample:b}, live:o, characters:o, boxes:o}",
                                   PELT_VERSION, serving, serving && view->options.fit, serving && light,
-                                  serving && view->options.sample, characters, boxes);
+                                  serving && view->options.sample, view_live_json(view->live), characters, boxes);
     return view_json(out, show, error);
 }
 

@@ -110,6 +110,7 @@ struct pelt_view {
     uint32_t loose_clip_count;
     char *loose_clips[MOST_LOOSE]; /* paths of caches */
     char *loose_clip_names[MOST_LOOSE];
+    struct view_live *live; /* NULL: nobody follows a stream */
 };
 
 /* -- Making resources -------------------------------------------------------------------------------------------- */
@@ -148,6 +149,7 @@ pelt_result view_load_truth(pelt_view *view, uint32_t character, uint32_t clip, 
 /* show.c */
 pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_counts(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+pelt_result view_make_live(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 
 /* characters.c */
 pelt_result view_make_mesh(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
@@ -224,6 +226,9 @@ uint32_t view_rig_control_count(const view_rig *rig);
 /* A box of light, if the file is one (otherwise *lamp is NULL). */
 pelt_result view_lamp_open(const char *path, struct view_lamp **lamp, pelt_error *error);
 void view_lamp_close(struct view_lamp *lamp);
+/* Live poses (live.c): null without; ends them. NULL is fine. */
+json_t *view_live_json(const struct view_live *live);
+void view_live_end(struct view_live *live);
 json_t *view_lamp_json(view_box *box, uint32_t index);
 pelt_result view_make_picture(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 

@@ -79,6 +79,25 @@ uint32_t pelt_view_box_count(pelt_view *view);
 /* Soon stops pending work. */
 void pelt_view_stop(pelt_view *view);
 
+/* -- Live poses (live.c) ----------------------------------------------------------------------------------------- */
+
+typedef enum pelt_view_stream_state {
+    PELT_STREAM_WAITING, /* no pose has come yet */
+    PELT_STREAM_LIVE,
+    PELT_STREAM_OVER,   /* it has ended; the last pose stays */
+    PELT_STREAM_BROKEN, /* with a sentence */
+} pelt_view_stream_state;
+
+typedef struct pelt_view_stream {
+    const char *path; /* of lines of poses: a named pipe, a device, a file, or - for standard input */
+    double rate;      /* lines of a file that are played in a second; 0: 60 */
+    void (*say)(void *user, const char *sentence); /* why lines are skipped, or the stream ends early; any thread */
+    void *user;
+} pelt_view_stream;
+
+/* The first character follows a stream of poses until the view is freed. Call it once, after pelt_view_arrange. */
+pelt_result pelt_view_follow(pelt_view *view, const pelt_view_stream *stream, pelt_error *error);
+
 /* -- Light (lamp.c) ---------------------------------------------------------------------------------------------- */
 
 /* A request to light a box; the answer is a resource. */

@@ -15,7 +15,7 @@ static pelt_result file_weights(pelt_fitting *f) {
 /* Weights that a corrective follows start from the file's, unless an option rules these out, and look ahead. */
 static pelt_result fit_weights(pelt_fitting *f, pelt_error *error) {
     const pelt_fitted_options *o = &f->options.fitted;
-    bool ahead = f->options.corrective != PELT_CORRECTIVE_NONE,
+    bool ahead = f->options.corrective != PELT_CORRECTIVE_NONE && !f->options.convex.weights_first,
          has_weights = f->bundle->mesh.influences.first[f->model.vertex_count] > 0;
     bool own = ahead && has_weights && !(o->smooth > 0) && o->rest == PELT_REST_KEEP && !o->drop_joints.count;
     pelt_result result = own ? file_weights(f) : pelt_fit_weights(f, error);

@@ -409,7 +409,7 @@ static void note_memory(eigen_fit *e, pelt_eigen_findings *findings) {
     count_entries(c->tilts, f->model.vertex_count, &findings->most_tilts, &findings->mean_tilts);
     findings->tuples = OWN_TUPLES + findings->most_displacements + findings->most_tilts;
     findings->constants = OWN_CONSTANTS + 3 * bones + (coordinates + 3) / 4;
-    if (f->options.eigen.preset && findings->constants > PELT_CONSTANTS_2002)
+    if (f->options.preset == PELT_PRESET_VERTEX_PROGRAM && findings->constants > PELT_CONSTANTS_2002)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "constants",
                   "%u joints and %u coordinates take %u constant registers, and the graphics cards of the preset have "
                   "%d: such a card draws the character in parts",

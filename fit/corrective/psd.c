@@ -5,13 +5,13 @@
 
    The distance is over all joints, each weighted by how much it displaces the whole mesh: a finger moves little skin
    and should not affect the shape of the back. The width of phi, and whether it is mixed or a plain Gaussian, are
-   chosen to best predict left-out poses, or a subset if there are many.
+   chosen in psd_choose.c.
 
    With N principal poses only their functions r_t are used, and the displacements are a least-squares fit to all
    examples. */
 
 #include "fit/corrective/correctives.h"
-#include "fit/corrective/rbf.h"
+#include "fit/corrective/psd.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
@@ -23,27 +23,9 @@ static const double narrower = 0.7;         /* the step between the widths that 
 static const double tiny_ridge = 1e-6, least_ridge = 1e-12; /* relative, and absolute, for normal equations */
 static const double displaced = 1e-6;                       /* of the diagonal: less is no correction */
 
-typedef struct psd {
-    pelt_fitting *fitting;
-    pelt_arena *work;
-    pelt_distinct_poses distinct;
-    pelt_sources sources;
-    double *distances;            /* [pose][pose] squared */
-    uint32_t tried_count, *tried; /* poses used to choose settings */
-    double *factor;               /* [tried][rank]: a matrix whose rows have the same inner products as the shapes */
-    size_t rank;
-    pelt_phi phi;
-    bool normalised; /* divided by the sum of the functions */
-    double width;
-    uint32_t center_count;
-    uint32_t *centers; /* [center_count] poses; the first is the rest pose */
-    double growth;     /* of rounding errors: the largest row sum of |phi^-1| */
-    uint32_t skip;     /* 1: the rest pose has no displacement, so it needs no coefficient */
-} psd;
-
 /* -- Distances ----------------------------------------------------------------------------------------------------- */
 
-static void weigh_sources(psd *p) {
+static void weigh_sources(pelt_psd *p) {
     pelt_sources *s = &p->sources;
     double *relevance = PELT_NEW(p->work, s->count, double), most = 0, mean = 0;
     bool equal = p->fitting->options.psd.distance_weights == PELT_DISTANCE_EQUAL;
@@ -64,7 +46,7 @@ static void weigh_sources(psd *p) {
 }
 
 /* Poses used to choose settings: all, or `most` of them, evenly spread, the rest pose first. */
-static void list_tried(psd *p, uint32_t most) {
+static void list_tried(pelt_psd *p, uint32_t most) {
     uint32_t n = p->distinct.count;
     p->tried_count = n < most ? n : most;
     p->tried = PELT_NEW(p->work, p->tried_count, uint32_t);
@@ -73,7 +55,7 @@ static void list_tried(psd *p, uint32_t most) {
 
 /* Errors need only the inner products of shapes, which a sample of points spread over the mesh estimates well
    enough. */
-static bool factor_shapes(psd *p) {
+static bool factor_shapes(pelt_psd *p) {
     enum { MOST_POINTS = 600 };
     size_t n = p->tried_count, points = p->distinct.displacements.point_count;
     size_t some = points < MOST_POINTS ? points : MOST_POINTS, size = 3 * some, first = 0;
@@ -92,72 +74,6 @@ static bool factor_shapes(psd *p) {
         for (size_t k = 0; k < p->rank; k++)
             p->factor[i * p->rank + k] = gram[i * n + first + k] * sqrt(fmax(values[first + k], 0));
     return true;
-}
-
-/* phi [count][count] of some poses. */
-static void fill_phi(const psd *p, double width, size_t count, const uint32_t *poses, double *phi) {
-    size_t n = p->distinct.count;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k <= i; k++)
-            phi[i * count + k] = phi[k * count + i] =
-                pelt_phi_value(p->phi, width, p->distances[poses[i] * n + poses[k]]) +
-                (i == k ? pelt_phi_ridge(p->phi) : 0);
-}
-
-/* -- The width ----------------------------------------------------------------------------------------------------- */
-
-/* Root mean square of the distances. */
-static double typical_distance(const psd *p) {
-    size_t n = p->distinct.count;
-    double sum = 0;
-    for (size_t i = 0; i < n * n; i++) sum += p->distances[i];
-    return n > 1 ? sqrt(sum / (double)(n * (n - 1))) : 1;
-}
-
-static const double width_factors[] = {0.35, 0.5, 0.7, 1, 1.4, 2, 2.8};
-enum { WIDTHS = sizeof width_factors / sizeof *width_factors, MOST_TRIED = 300 };
-
-/* Interpolation must survive float arithmetic at run time: rounding errors grow by the row sums of the inverse. */
-static const double MOST_GROWTH = 1.6e4;
-
-static const double CLEARLY = 0.95; /* ratio of squared errors */
-
-static const bool *poses_to_leave_out(const psd *p) {
-    bool *out = PELT_NEW(p->work, p->tried_count, bool), any = false;
-    for (uint32_t i = 0; i < p->tried_count; i++) any |= out[i] = p->distinct.interior[p->tried[i]];
-    for (uint32_t i = 1; i < p->tried_count && !any; i++) out[i] = true;
-    return out;
-}
-
-/* The best width for the current function; returns the squared leave-one-out error. */
-static double choose_width(psd *p) {
-    size_t n = p->tried_count;
-    double *phi = PELT_NEW(p->work, n * n, double);
-    const bool *marked = poses_to_leave_out(p);
-    double typical = typical_distance(p), best = INFINITY, given = p->fitting->options.psd.width;
-    p->width = given > 0 ? given : width_factors[0] * typical;
-    for (int w = 0; w < (given > 0 ? 1 : WIDTHS) && typical > 0; w++) {
-        double growth, width = given > 0 ? given : width_factors[w] * typical;
-        fill_phi(p, width, n, p->tried, phi);
-        double error = pelt_leave_one_out(p->work, n, phi, p->rank, p->factor, marked, p->normalised, &growth);
-        if (error < best && (growth < MOST_GROWTH || given > 0)) best = error, p->width = width;
-    }
-    if (!(p->width > 0)) p->width = 1;
-    return best;
-}
-
-/* The mixed function interpolates the examples; the plain Gaussian only comes close, so it must predict clearly better.
-   Sweeps of single joints do not show that: enough examples must move several. */
-static void choose_function(psd *p) {
-    enum { LEAST_SEVERAL = 10 };
-    const pelt_poses *poses = &p->distinct.poses;
-    double mixed = choose_width(p), width = p->width;
-    uint32_t several = 0;
-    for (uint32_t e = 0; e < poses->count; e++) several += !poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER;
-    if (p->fitting->options.psd.rbf || several < LEAST_SEVERAL) return;
-    p->phi = PELT_PHI_GAUSSIAN;
-    if (choose_width(p) < CLEARLY * mixed) return;
-    p->phi = PELT_PHI_MIXED, p->width = width;
 }
 
 /* -- Figures ------------------------------------------------------------------------------------------------------- */
@@ -179,10 +95,10 @@ static double largest_eigenvalue(pelt_arena *arena, size_t n, const double *a) {
     return value;
 }
 
-static void note_condition(psd *p, const double *lambda) {
+static void note_condition(pelt_psd *p, const double *lambda) {
     size_t n = p->distinct.count, m = p->center_count;
     double *phi = PELT_NEW(p->work, m * m, double), least = INFINITY;
-    fill_phi(p, p->width, m, p->centers, phi);
+    pelt_psd_phi(p, p->width, m, p->centers, phi);
     pelt_condition c = {.value = largest_eigenvalue(p->work, m, phi) * largest_eigenvalue(p->work, m, lambda)};
     for (size_t i = 0; i < m; i++)
         for (size_t k = i + 1; k < m; k++) {
@@ -195,8 +111,8 @@ static void note_condition(psd *p, const double *lambda) {
 }
 
 /* A function f = sum_q c_q phi(., q) with values d at the centres obeys |f(p)|^2 <= phi(0) c^T phi c = d^T phi^-1 d =
-   |L^-1 d|^2, where phi = L L^T is positive definite; clamping the norm multiplies that by at most 1 /
-   PELT_NORM_FLOOR. */
+   |L^-1 d|^2, where phi = L L^T is positive definite; dividing by the norm multiplies that by at most 1
+   / norm_floor. */
 typedef struct bounding {
     size_t count, size;            /* displacements per point; values per displacement */
     const double *factor, *shapes; /* [count][count] L, [count][size] */
@@ -219,7 +135,7 @@ static void bound_stretch(void *user, size_t stretch, pelt_arena *scratch) {
 }
 
 /* If the rest pose, which comes first, has no displacement, its row of L contributes nothing. */
-static void note_bound(psd *p, const double *shapes) {
+static void note_bound(pelt_psd *p, const double *shapes) {
     size_t m = p->center_count, count = m - p->skip, size = 3 * (size_t)p->distinct.displacements.point_count;
     size_t stretches = (size + STRETCH - 1) / STRETCH;
     double *phi = PELT_NEW(p->work, m * m, double), *factor = PELT_NEW(p->work, count * count, double), most = 0;
@@ -228,21 +144,21 @@ static void note_bound(psd *p, const double *shapes) {
                   .factor = factor,
                   .shapes = shapes,
                   .largest = PELT_NEW(p->work, stretches, double)};
-    fill_phi(p, p->width, m, p->centers, phi);
+    pelt_psd_phi(p, p->width, m, p->centers, phi);
     if (!pelt_cholesky(m, phi)) return;
     for (size_t i = 0; i < count; i++)
         memcpy(factor + i * count, phi + (i + p->skip) * m + p->skip, count * sizeof *factor);
     pelt_parallel(p->work, p->fitting->options.threads, stretches, bound_stretch, &b);
     for (size_t s = 0; s < stretches; s++) most = fmax(most, b.largest[s]);
-    p->fitting->report.bound = sqrt(most) / (p->normalised ? PELT_NORM_FLOOR : 1);
+    p->fitting->report.bound = sqrt(most) / (p->norm_floor > 0 ? p->norm_floor : 1);
 }
 
 /* -- Functions of the pose ----------------------------------------------------------------------------------------- */
 
 /* lambda [center][center] of the chosen centres, the inverse of their part of phi; false when it is singular. */
-static bool invert_phi(psd *p, double *lambda) {
+static bool invert_phi(pelt_psd *p, double *lambda) {
     size_t m = p->center_count;
-    fill_phi(p, p->width, m, p->centers, lambda);
+    pelt_psd_phi(p, p->width, m, p->centers, lambda);
     if (!pelt_cholesky(m, lambda)) return false;
     pelt_cholesky_invert(m, lambda);
     p->growth = 0;
@@ -255,9 +171,9 @@ static bool invert_phi(psd *p, double *lambda) {
 }
 
 /* A width chosen on a subset of poses may be too large for all of them: then takes the next smaller one that works. */
-static bool invert_narrower(psd *p, double *lambda) {
+static bool invert_narrower(pelt_psd *p, double *lambda) {
     bool done = invert_phi(p, lambda), free = !(p->fitting->options.psd.width > 0) && p->center_count > p->tried_count;
-    for (int tries = 0; tries < WIDTHS && free && !(done && p->growth < MOST_GROWTH); tries++) {
+    for (int tries = 0; tries < PELT_PSD_WIDTHS && free && !(done && p->growth < PELT_PSD_GROWTH); tries++) {
         p->width *= narrower;
         done = invert_phi(p, lambda);
     }
@@ -265,22 +181,22 @@ static bool invert_narrower(psd *p, double *lambda) {
 }
 
 /* r_t at every pose: [pose][center]. */
-static void functions_at_poses(const psd *p, const double *lambda, double *r) {
+static void functions_at_poses(const pelt_psd *p, const double *lambda, double *r) {
     size_t n = p->distinct.count, m = p->center_count;
     double *phi = PELT_NEW(p->work, n * m, double);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < m; k++)
             phi[i * m + k] = pelt_phi_value(p->phi, p->width, p->distances[i * n + p->centers[k]]);
     pelt_gemm(false, false, n, m, m, 1, phi, lambda, 0, r);
-    for (size_t i = 0; i < n && p->normalised; i++) {
+    for (size_t i = 0; i < n && p->norm_floor > 0; i++) {
         double sum = 0;
         for (size_t k = 0; k < m; k++) sum += r[i * m + k];
-        for (size_t k = 0; k < m; k++) r[i * m + k] *= pelt_norm_guard(sum);
+        for (size_t k = 0; k < m; k++) r[i * m + k] *= pelt_guard_norm(p->norm_floor, sum);
     }
 }
 
 /* Least squares over all poses: [coefficient][pose], to be multiplied with shapes. */
-static bool shape_weights(const psd *p, const double *r, double *weights) {
+static bool shape_weights(const pelt_psd *p, const double *r, double *weights) {
     size_t n = p->distinct.count, m = p->center_count - p->skip;
     double *columns = PELT_NEW(p->work, n * m, double), *normal = PELT_NEW(p->work, m * m, double);
     for (size_t i = 0; i < n; i++)
@@ -295,7 +211,7 @@ static bool shape_weights(const psd *p, const double *r, double *weights) {
 /* -- Principal poses ----------------------------------------------------------------------------------------------- */
 
 /* The squared residual of the shapes after the best fit with the chosen centres. */
-static double principal_error(psd *p) {
+static double principal_error(pelt_psd *p) {
     size_t n = p->distinct.count, all = p->center_count, m = all - p->skip;
     double *lambda = PELT_NEW(p->work, all * all, double), *r = PELT_NEW(p->work, n * all, double);
     double *weights = PELT_NEW(p->work, m * n, double), *shapes = PELT_NEW(p->work, m * p->rank, double);
@@ -314,18 +230,18 @@ static double principal_error(psd *p) {
 
 /* For each width, greedy selection of the poses that reduce the error fastest, or those of the principal components;
    keeps the best width. */
-static bool choose_poses(psd *p, uint32_t count) {
+static bool choose_poses(pelt_psd *p, uint32_t count) {
     size_t n = p->distinct.count;
-    double best = INFINITY, best_width = 1, typical = typical_distance(p), given = p->fitting->options.psd.width;
+    double best = INFINITY, best_width = 1, typical = pelt_psd_distance(p), given = p->fitting->options.psd.width;
     bool by_components = p->fitting->options.psd.pose_choice == PELT_POSE_CHOICE_PCA;
     uint32_t *kept = PELT_NEW(p->work, count + 1, uint32_t);
     pelt_arena *outer = p->work;
     p->center_count = count + 1;
-    for (int w = 0; w < (given > 0 ? 1 : WIDTHS); w++) {
+    for (int w = 0; w < (given > 0 ? 1 : PELT_PSD_WIDTHS); w++) {
         p->work = pelt_arena_inside(outer);
-        p->width = given > 0 ? given : width_factors[w] * typical;
+        p->width = given > 0 ? given : pelt_psd_widths[w] * typical;
         double *phi = PELT_NEW(p->work, n * n, double), *left = PELT_NEW(p->work, n * p->rank, double);
-        fill_phi(p, p->width, n, p->tried, phi);
+        pelt_psd_phi(p, p->width, n, p->tried, phi);
         memcpy(left, p->factor, n * p->rank * sizeof *left);
         p->centers[0] = 0;
         if (by_components)
@@ -348,7 +264,7 @@ static bool choose_poses(psd *p, uint32_t count) {
 
 /* Where examples are only approximated, the functions of other poses are not quite 0 in the rest pose. That residue is
    subtracted by means of the rest pose's own function, so that a skin at rest is exactly the mesh. */
-static double *at_rest(const psd *p, const double *lambda) {
+static double *at_rest(const pelt_psd *p, const double *lambda) {
     size_t m = p->center_count;
     double *out = PELT_NEW(p->work, m, double);
     for (size_t i = 0; i < m; i++)
@@ -358,20 +274,22 @@ static double *at_rest(const psd *p, const double *lambda) {
     return out;
 }
 
-static pelt_rbf *make_rbf(psd *p, const double *lambda) {
+static pelt_rbf *make_rbf(pelt_psd *p, const double *lambda) {
     pelt_arena *arena = p->fitting->arena;
     size_t m = p->center_count, axes = p->sources.axis_count, columns = m - p->skip;
     pelt_rbf *rbf = PELT_NEW(arena, 1, pelt_rbf);
     float *centers = PELT_NEW(arena, 4 * m * axes, float), *matrix = PELT_NEW(arena, m * columns, float),
           *norm = PELT_NEW(arena, m, float);
+    double scale = pelt_norm_scale(p->norm_floor);
     const double *share = p->skip && pelt_phi_ridge(p->phi) > 0 ? at_rest(p, lambda) : NULL;
     for (size_t i = 0; i < m; i++) {
         double sum = 0;
         memcpy(centers + 4 * i * axes, p->sources.centers + 4 * p->centers[i] * axes, 4 * axes * sizeof *centers);
         for (size_t k = 0; k < m; k++) sum += lambda[i * m + k];
         for (size_t k = 0; k < columns; k++)
-            matrix[i * columns + k] = (float)(lambda[i * m + k + p->skip] - (share ? share[k + 1] * lambda[i * m] : 0));
-        norm[i] = (float)sum;
+            matrix[i * columns + k] =
+                (float)(scale * (lambda[i * m + k + p->skip] - (share ? share[k + 1] * lambda[i * m] : 0)));
+        norm[i] = (float)(scale * sum);
     }
     *rbf = (pelt_rbf){.axis_count = (uint32_t)axes,
                       .center_count = (uint32_t)m,
@@ -381,7 +299,7 @@ static pelt_rbf *make_rbf(psd *p, const double *lambda) {
                       .phi = p->phi,
                       .width = (float)p->width,
                       .matrix = matrix,
-                      .norm = p->normalised ? norm : NULL};
+                      .norm = p->norm_floor > 0 ? norm : NULL};
     return rbf;
 }
 
@@ -390,7 +308,7 @@ static const double LEAST_SHIFT = 2e-7, LEAST_TILT = 1e-3; /* of the diagonal; r
 static double largest_part(const double v[3]) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
 
 /* Converts vectors [column][point][3] to lists, dropping those too small to matter; point_of [vertex]. */
-static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t stride, const uint32_t *point_of,
+static pelt_displacements *list_vectors(pelt_psd *p, const double *vectors, size_t stride, const uint32_t *point_of,
                                         double least) {
     pelt_arena *arena = p->fitting->arena;
     size_t n = p->distinct.displacements.vertex_count;
@@ -418,7 +336,7 @@ static pelt_displacements *list_vectors(psd *p, const double *vectors, size_t st
 }
 
 /* The corrective's columns from all poses: the poses themselves, or a least-squares fit with few. */
-static const double *columns_of(psd *p, const double *weights, const double *poses, size_t size) {
+static const double *columns_of(pelt_psd *p, const double *weights, const double *poses, size_t size) {
     size_t n = p->distinct.count, m = p->center_count - p->skip;
     if (!weights) return poses + size * p->skip;
     double *fitted = PELT_NEW(p->work, size * m, double);
@@ -426,7 +344,7 @@ static const double *columns_of(psd *p, const double *weights, const double *pos
     return fitted;
 }
 
-static bool make_corrective(psd *p) {
+static bool make_corrective(pelt_psd *p) {
     size_t n = p->distinct.count, m = p->center_count;
     pelt_fitting *f = p->fitting;
     double *lambda = PELT_NEW(p->work, m * m, double), *weights = NULL;
@@ -456,34 +374,34 @@ static bool make_corrective(psd *p) {
 }
 
 /* A blend with fitted rest positions can need a correction even at rest. */
-static bool rest_is_displaced(const psd *p) {
+static bool rest_is_displaced(const pelt_psd *p) {
     double most = 0;
     for (size_t i = 0; i < 3 * (size_t)p->distinct.displacements.point_count; i++)
         most = fmax(most, fabs(p->distinct.shapes[i]));
     return most > displaced * p->fitting->bundle->mesh.diagonal;
 }
 
-static bool fit(psd *p, uint32_t wanted) {
+static bool fit(pelt_psd *p, uint32_t wanted) {
     uint32_t n = p->distinct.count;
     p->centers = PELT_NEW(p->work, n, uint32_t);
     p->skip = !rest_is_displaced(p);
     weigh_sources(p);
     bool few = wanted && wanted + 1 < n;
-    list_tried(p, few ? n : MOST_TRIED);
+    list_tried(p, few ? n : PELT_PSD_TRIED);
     if (!factor_shapes(p)) return false;
     if (few) return choose_poses(p, wanted) && make_corrective(p);
     p->center_count = n;
     for (uint32_t i = 0; i < n; i++) p->centers[i] = i;
-    choose_function(p);
+    pelt_psd_choose(p);
     return make_corrective(p);
 }
 
 pelt_result pelt_fit_psd(pelt_fitting *f, pelt_error *error) {
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(f->arena);
-    psd p = {.fitting = f,
-             .work = work,
-             .phi = pelt_chosen_phi(&f->options, PELT_PHI_MIXED),
-             .normalised = !f->options.psd.no_norm};
+    pelt_psd p = {.fitting = f,
+                  .work = work,
+                  .phi = pelt_chosen_phi(&f->options, PELT_PHI_MIXED),
+                  .norm_floor = pelt_norm_floor_of(&f->options.psd)};
     pelt_result result = pelt_distinct_poses_of(f, &p.distinct, error);
     if (result || p.distinct.count < 2) return result;
     pelt_sources_of(f, &p.distinct, &p.sources);

@@ -20,8 +20,9 @@ static const double undisplaced = 1e-5; /* a point that no source needs to expla
 static const double blamed = 1e-4;      /* how far each source without a sweep moves such a point, else */
 static const double least_guess = 2e-4, most_guess = 1e-3; /* of such a source, where the blend follows it */
 static const double guessed_share = 0.5;                   /* of what known sources do there */
-static const double farther = 1.01;        /* a pose lies inside a sweep that goes beyond it by this factor */
-static const double gaussian_ridge = 1e-3; /* wide Gaussians are nearly dependent */
+static const double farther = 1.01;              /* a pose lies inside a sweep that goes beyond it by this factor */
+static const double usual_norm_floor = 1.0 / 32; /* below, floats would not know the norm */
+static const double gaussian_ridge = 1e-3;       /* wide Gaussians are nearly dependent */
 static const double least_strength = 1e-12, least_column = 1e-8; /* of the largest, and of a row: else rounding */
 
 /* -- Distinct poses ------------------------------------------------------------------------------------------------ */
@@ -351,10 +352,21 @@ pelt_phi pelt_chosen_phi(const pelt_fit_options *options, pelt_phi usual) {
     return options->psd.rbf ? functions[options->psd.rbf] : usual;
 }
 
+double pelt_norm_floor_of(const pelt_psd_options *options) {
+    return options->no_norm ? 0 : options->norm_floor > 0 ? options->norm_floor : usual_norm_floor;
+}
+
+double pelt_norm_scale(double norm_floor) { return norm_floor > 0 ? PELT_NORM_FLOOR / norm_floor : 1; }
+
+double pelt_guard_norm(double norm_floor, double norm) {
+    double scale = pelt_norm_scale(norm_floor);
+    return norm_floor > 0 ? scale * pelt_norm_guard(scale * norm) : 1;
+}
+
 double pelt_phi_ridge(pelt_phi phi) { return phi == PELT_PHI_GAUSSIAN ? gaussian_ridge : 0; }
 
 double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t columns, const double *values,
-                          const bool *marked, bool normalised, double *growth) {
+                          const bool *marked, double norm_floor, double *growth) {
     *growth = INFINITY;
     if (!pelt_cholesky(n, phi)) return INFINITY;
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
@@ -366,7 +378,7 @@ double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t colum
         double ones = 0, size = 0, own = inverse[e * n + e];
         for (size_t k = 0; k < n; k++) ones += inverse[e * n + k], size += fabs(inverse[e * n + k]);
         *growth = fmax(*growth, size);
-        double guard = normalised ? pelt_norm_guard(1 - ones / own) : 1;
+        double guard = pelt_guard_norm(norm_floor, 1 - ones / own);
         for (size_t k = 0; k < columns && marked[e]; k++) {
             double y = values[e * columns + k], error = (y - c[e * columns + k] / own) * guard - y;
             sum += error * error;

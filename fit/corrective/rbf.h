@@ -69,10 +69,20 @@ double *pelt_distances_together(pelt_arena *arena, const pelt_distinct_poses *di
 /* -- Kernels ------------------------------------------------------------------------------------------------------- */
 
 /* Sum of squared leave-one-out errors, over the marked poses, of interpolating values [n][columns], normalised or not,
-   with the kernel matrix phi [n][n]; also the largest row sum of |phi^-1|, the growth of rounding errors. phi is
-   destroyed. INFINITY when phi is singular. */
+   with the kernel matrix phi [n][n], which becomes its inverse; also the largest row sum of |phi^-1|, the growth of
+   rounding errors. INFINITY when phi is singular. norm_floor 0: not normalised. */
 double pelt_leave_one_out(pelt_arena *arena, size_t n, double *phi, size_t columns, const double *values,
-                          const bool *marked, bool normalised, double *growth);
+                          const bool *marked, double norm_floor, double *growth);
+
+/* The smallest norm that functions are divided by; 0: they are not divided. */
+double pelt_norm_floor_of(const pelt_psd_options *options);
+
+/* The run time divides by PELT_NORM_FLOOR or more. To have another floor, functions and norm are stored multiplied by
+   this. */
+double pelt_norm_scale(double norm_floor);
+
+/* The guarded reciprocal of a norm, as the run time gets it from what is stored; 1 for floor 0. */
+double pelt_guard_norm(double norm_floor, double norm);
 
 /* The function the user asked for, or `usual`. */
 pelt_phi pelt_chosen_phi(const pelt_fit_options *options, pelt_phi usual);

@@ -37,7 +37,8 @@ typedef struct wpsd {
     uint32_t *first_vertex, *members; /* vertices of point p: members[first_vertex[p]] to [first_vertex[p + 1] - 1] */
     pelt_distinct_tilts normals;      /* changes of the rest normals */
     pelt_phi phi;
-    bool normalised, shared; /* divided by the norm; all points share one width */
+    double norm_floor; /* of the norm that sums are divided by; 0: they are not */
+    bool shared;       /* all points share one width */
     double width;
     uint32_t wanted;        /* poses per point; 0: all */
     float *folded;          /* [point][pose][4] */
@@ -150,11 +151,13 @@ static bool factor_phi(const wpsd *w, workspace *b) {
 
 /* out [pose][columns] = phi^-1 times the vectors, at the centres. */
 static void fold_vectors(const wpsd *w, series vectors, size_t columns, workspace *b, float *out) {
+    double scale = pelt_norm_scale(w->norm_floor);
     merge_vectors(w, vectors, columns, b);
     pelt_cholesky_solve(b->count, b->phi, columns, b->values);
     memset(out, 0, columns * w->distinct.count * sizeof *out);
     for (size_t i = 0; i < b->count; i++)
-        for (size_t c = 0; c < columns; c++) out[columns * b->poses[i] + c] = (float)b->values[columns * i + c];
+        for (size_t c = 0; c < columns; c++)
+            out[columns * b->poses[i] + c] = (float)(scale * b->values[columns * i + c]);
 }
 
 /* The index of a factor's smallest pivot. */
@@ -186,7 +189,7 @@ static double squared_bound(const wpsd *w, series shapes, const workspace *b) {
     for (size_t i = 0; i < w->distinct.count; i++)
         for (size_t c = 0; c < 3; c++)
             sum += shapes.first[shapes.stride * i + c] * b->values[4 * (size_t)b->of[i] + c] / b->tally[b->of[i]];
-    return w->normalised ? sum / (PELT_NORM_FLOOR * PELT_NORM_FLOOR) : sum;
+    return w->norm_floor > 0 ? sum / (w->norm_floor * w->norm_floor) : sum;
 }
 
 /* Folds the displacements of a point; returns the rounding error of its sum at run time: every phi is off by half a
@@ -374,7 +377,7 @@ static void try_widths(void *user, size_t sample, pelt_arena *scratch) {
     for (int k = 0; k < WIDTHS; k++) {
         double growth;
         fill_phi(w, widths[k], &b);
-        t->errors[sample][k] = pelt_leave_one_out(scratch, b.count, b.phi, 3, b.values, marked, w->normalised, &growth);
+        t->errors[sample][k] = pelt_leave_one_out(scratch, b.count, b.phi, 3, b.values, marked, w->norm_floor, &growth);
     }
 }
 
@@ -513,7 +516,8 @@ static pelt_weighted *make_weighted(wpsd *w) {
                            .axis_weights = weights,
                            .folded = folded,
                            .folded_tilts = w->tilts,
-                           .unnormalised = !w->normalised};
+                           .unnormalised = !(w->norm_floor > 0),
+                           .scale = (float)pelt_norm_scale(w->norm_floor)};
     return out;
 }
 
@@ -561,7 +565,7 @@ static void fit(wpsd *w) {
     uint32_t points = w->distinct.displacements.point_count, n = w->distinct.count;
     w->wanted = f->options.psd.poses && f->options.psd.poses < n ? f->options.psd.poses : 0;
     w->phi = pelt_chosen_phi(&f->options, w->wanted ? PELT_PHI_GAUSSIAN : PELT_PHI_MIXED);
-    w->normalised = !w->wanted && !f->options.psd.no_norm;
+    w->norm_floor = w->wanted ? 0 : pelt_norm_floor_of(&f->options.psd);
     make_room(w);
     pelt_next_task(f->arena, "wpsd: weights", 0.05, 0.2, 1);
     w->driving = pelt_weigh_points(f, &w->distinct, &w->sources, &w->normals, !w->wanted, w->work);
@@ -581,7 +585,7 @@ static void fit(wpsd *w) {
     pelt_weighted *weighted = make_weighted(w);
     corrective->weighted = weighted;
     f->model.corrective = corrective;
-    if (w->normalised &&
+    if (w->norm_floor > 0 &&
         (f->options.displacement.displacements == 16 || (!f->options.displacement.displacements && n <= MOST_ROUNDED)))
         weighted->rounded = pelt_model_center_rows(f->arena, f->options.threads, &f->model);
     f->report.poses = findings_of(w);

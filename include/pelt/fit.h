@@ -414,13 +414,14 @@ PELT_API pelt_result pelt_doubt_examples(pelt_bundle *bundle, pelt_examples exam
     X(PELT_NORMALS_ROWS, "rows")       /* correctives change the rest normals too, and the blend moves them */         \
     X(PELT_NORMALS_BLEND, "blend")     /* the blend moves the rest normals */
 
-/* Hardware limits for a skin. */
+/* The recipe of a paper, with its method: a preset sets all options that the recipe names, and one that says otherwise
+   is refused (docs/methods.md lists them). */
 #define PELT_PRESETS(X)                                                                                                \
     X(PELT_PRESET_NONE, "")                                                                                            \
-    X(PELT_PRESET_VERTEX_PROGRAM,                                                                                      \
-      "vertex-program") /* graphics cards of 2002, as the EigenSkin paper counts: at most 10 \
-                                                       displacements of a vertex, 5 and 5 with normals, 4 joints, one   \
-                                                       joint at a time; limits that are not given are set */
+    X(PELT_PRESET_LEWIS, "lewis")                   /* PSD: Lewis, Cordner & Fong 2000 */                              \
+    X(PELT_PRESET_RHEE, "rhee")                     /* weighted PSD: Rhee, Lewis & Neumann 2006 */                     \
+    X(PELT_PRESET_KRY, "kry")                       /* EigenSkin: Kry, James & Pai 2002 */                             \
+    X(PELT_PRESET_VERTEX_PROGRAM, "vertex-program") /* EigenSkin within the limits of that paper's graphics card */
 
 #define PELT_ENUM_VALUE(value, ...) value,
 typedef enum pelt_blend { PELT_BLENDS(PELT_ENUM_VALUE) PELT_BLEND_COUNT } pelt_blend;
@@ -444,6 +445,7 @@ PELT_API const char *pelt_corrective_name(pelt_corrective_kind corrective);
 PELT_API const char *pelt_method_name(pelt_method method);
 PELT_API const char *pelt_family_name(pelt_family family);
 PELT_API const char *pelt_normals_name(pelt_normals normals);
+PELT_API const char *pelt_preset_name(pelt_preset preset);
 
 /* Names of joints; * in a name matches any letters. */
 typedef struct pelt_names {
@@ -490,6 +492,7 @@ typedef struct pelt_convex_options {
     const uint32_t *lock_vertices; /* vertices that keep them */
     size_t lock_vertex_count;
     pelt_color lock_color; /* vertices of this colour keep them too (pelt_mesh.colors) */
+    int weights_first;     /* 1: fitted for the blend alone, as if no corrective followed (Rhee et al., section 4) */
 } pelt_convex_options;
 
 /* The blend "joints". */
@@ -520,6 +523,9 @@ typedef struct pelt_psd_options {
     double
         width; /* of the function, for all vertices, in the unit of distances: radians where joints count alike; 0.001
                      to 1000; 0: what predicts left-out poses best */
+    double
+        norm_floor; /* the least sum that functions are divided by: it is 1 in the examples, and small far from all of
+                          them; where it is less, displacements fade to 0 with it. 0.001 to 1; 0: 1/32 */
 } pelt_psd_options;
 
 /* The corrective "wpsd" alone. */
@@ -541,7 +547,6 @@ typedef struct pelt_eigen_options {
     double fade;         /* below the threshold supports fade out, over this fraction of it, up to 0.95; 0: 0.5,
                             negative: they end at the threshold */
     double width;        /* r0 of exp(-r / r0), radians, 0.001 to 1000; 0: what predicts held-out examples best */
-    pelt_preset preset;
 } pelt_eigen_options;
 
 /* The corrective "kernel". */
@@ -556,6 +561,7 @@ typedef struct pelt_fit_options {
     pelt_method method;
     pelt_blend blend;                /* instead of the method's */
     pelt_corrective_kind corrective; /* instead of the method's */
+    pelt_preset preset;              /* sets the method too */
     uint32_t influences;             /* maximum joints per vertex, 1 to 64; 0: all (file), 4 (others) */
     pelt_normals normals;
     pelt_fitted_options fitted;

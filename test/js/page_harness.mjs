@@ -20,8 +20,8 @@ export function check(name, good, detail = "") {
 
 // -- Starting and ending ------------------------------------------------------------------------------------------------
 
-export function serve(words) {
-  const server = spawn(pelt, ["view", ...words, "--no-browser", "--json"], { stdio: ["ignore", "pipe", "inherit"] });
+export function serve(words, input = "ignore") {
+  const server = spawn(pelt, ["view", ...words, "--no-browser", "--json"], { stdio: [input, "pipe", input === "ignore" ? "inherit" : "ignore"] });
   let said = "";
   process.once("exit", () => server.kill());
   return new Promise((done, fail) => {

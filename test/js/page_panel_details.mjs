@@ -434,6 +434,14 @@ export async function lightDetails({ page, check, openSubject }) {
     const moved = (await place()).map((x, i) => x - before[i]), step = 0.03 * (most[axis] - least[axis]);
     check("keys move the light by three hundredths", Math.abs(Math.abs(moved[axis]) - step) < 0.0011 && moved.every((x, i) => i === axis || x === 0) && (!sign || Math.sign(moved[axis]) === sign) && (!left || Math.sign((await spot())[0] - at[0]) === left), `${key} ${moved} ${step}`);
   }
+  const warning = "#panel-light .verdict.beyond", answered = () => page.waitForFunction(() => !globalThis.peltApp.busy);
+  for (const [at, out] of [[box.light.at, 0], [box.light.at.map((x, i) => (i === across ? x - 0.1 : x)), 0.1]]) {
+    await fill(...at);
+    await page.evaluate(() => document.activeElement.blur());
+    await answered();
+    await page.waitForFunction(([selector, shown]) => document.querySelector(selector).checkVisibility() === shown, [warning, out > 0], { timeout: 5000 }).catch(() => {});
+    check("a light beyond the training grid is flagged", await page.locator(warning).isVisible() === out > 0 && (!out || (await text(page, warning)).includes("is 0.10 beyond the grid of training lights")), await text(page, warning));
+  }
   await fill(99, -99, 99);
   await page.evaluate(() => document.activeElement.blur());
   await page.locator(".light-handle").focus();

@@ -312,6 +312,12 @@ test("weights, displacements and supports have their colours", async () => {
 
 // -- Light -----------------------------------------------------------------------------------------------------------------
 
+test("a light beyond the training grid", async () => {
+  const { beyondGrid } = await load("panels/light");
+  const [least, most] = [[1, 5, -1], [3, 5, -4]]; // corners in any order
+  near([[2, 5, -2], [1, 5, -4], [3.0001, 5, -1], [0.95, 4.88, -2], [2, 5, 0]].map((at) => beyondGrid(at, least, most)), [0, 0, 0, 0.13, 1]);
+});
+
 test("the light's picture and its camera", async () => {
   const { project, unproject } = await load("panels/lamp_camera");
   const { readAnswer } = await load("panels/lamp_picture");

@@ -6,6 +6,7 @@ import { onLink } from './data';
 import { keyboard } from './keyboard';
 import { vertexMarks } from './marks';
 import { followLink } from './link';
+import { live } from './live';
 import { messages } from './messages';
 import { news } from './news';
 import { pair } from './pair';
@@ -39,7 +40,7 @@ function paneTitles(session: Session) {
     stage.title('other', session.otherNow()?.name ?? '', 'B');
     if (stage.arrangement === 'overlay' || stage.arrangement === 'wipe') stage.title('model', skin, 'truth', 'model');
     else if (stage.arrangement === 'skins') stage.title('model', skin, 'A');
-    else stage.title('model', session.pose.pulled ? `${skin} · changed pose, no truth` : session.pulledFace ? `${skin} · pulled` : stage.truth ? skin : `${skin} · no truth`);
+    else stage.title('model', session.pose.pulled ? `${skin} · changed pose, no truth` : session.pulledFace ? `${skin} · pulled` : session.followed ? `${skin} · live` : stage.truth ? skin : `${skin} · no truth`);
   };
   session.stage.element.addEventListener('arranged', update);
   session.store.watch(['skin', 'other', 'clip'], update);
@@ -57,9 +58,11 @@ function start() {
   const first = welcome(session, root);
   const keys = keyboard(session, panels, line.goToWorst, (id) => session.store.set({ panel: id }), share.toggle);
   session.stage.element.append(legend(session), viewWidget(session), first.element, ...messages(session));
+  const tools = toolbar(session, share.holder);
+  tools.prepend(live(session));
   root.replaceChildren(
     topBar(session, keys.toggleHelp),
-    el('main', { className: 'viewer', aria: { label: 'View' } }, toolbar(session, share.holder), session.stage.element, line.holder),
+    el('main', { className: 'viewer', aria: { label: 'View' } }, tools, session.stage.element, line.holder),
     el('aside', { className: 'side', aria: { label: 'Skins and panels' } }, sideSplit(root), skinTable(session), skinActions(session), sidePanels(session, panels)));
   paneTitles(session);
   playback(session);

@@ -78,7 +78,7 @@ export class Session implements App {
     this.store.watch(['layout', 'wireframe', 'difference', 'wipe', 'blend', 'shading', 'ground', 'flat'], (state) => this.stage.setLook(state));
     this.store.watch(['subject'], () => void this.openSubject().catch((thrown) => this.problem(thrown)));
     this.store.watch(['skin'], () => this.stage.mesh && void this.openSkin().catch((thrown) => this.problem(thrown)));
-    this.store.watch(['clip', 'frame'], () => void (this.pulledFace = null));
+    this.store.watch(['clip', 'frame'], () => void (this.pulledFace = this.followed = null));
     this.store.watch(['clip', 'frame'], () => void this.present().catch((thrown) => this.problem(thrown)));
     this.store.watch(['shading'], () => void this.dress().catch((thrown) => this.problem(thrown)));
     this.store.watch(['scale'], () => this.stage.setScale(this.scale()));
@@ -170,7 +170,7 @@ export class Session implements App {
     const turn = ++this.wanted;
     this.engine.close();
     this.openFile = '';
-    this.real = this.pulledFace = null;
+    this.real = this.pulledFace = this.followed = null;
     this.pose.forget();
     this.stage.clear();
     this.stage.cover(null);
@@ -270,7 +270,7 @@ export class Session implements App {
     if (!subject || subject.kind === 'light' || !this.stage.mesh) return;
     if (this.pulledFace) return this.presentPulled(this.pulledFace);
     const { frame, clip } = this.store.get();
-    const truth = this.clips()[clip]?.truth;
+    const truth = this.followed ? null : this.clips()[clip]?.truth;
     const [moved, real] = await Promise.all([
       subject.kind === 'face' ? this.faceOf(frame) : this.poseOf(frame),
       truth ? this.data.floats(numbered(truth, frame), 3 * this.stage.mesh.vertices).catch((thrown) => { this.problem(thrown); return null; }) : null,
@@ -314,7 +314,17 @@ export class Session implements App {
 
   private real: Float32Array | null = null; // truth of the clip's pose at this frame
 
+  followed: { locals: Float32Array; controls: Float32Array } | null = null; // instead of the clip's pose
+
+  // Shows a pose from elsewhere, until the frame changes; null: back to the clip. Resolves when it is drawn.
+  follow(pose: { locals: Float32Array; controls: Float32Array } | null): Promise<void> {
+    const none = !pose && !this.followed;
+    this.followed = pose;
+    return none ? Promise.resolve() : this.present();
+  }
+
   private async poseOf(frame: number) {
+    if (this.followed) return this.followed;
     const character = this.character()!;
     const clip = this.clip();
     if (!clip) return { locals: restOf(character), controls: null };

@@ -8,6 +8,7 @@ export interface Show {
   pelt: string;
   server: boolean;
   can: { fit: boolean; light: boolean; sample: boolean };
+  live?: { character: number; pose: string } | null; // the latest pose of a stream
   characters: Character[];
   boxes: Box[];
 }

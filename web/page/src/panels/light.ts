@@ -19,6 +19,13 @@ type Box = LightBox & { camera?: Camera; extent?: { low: number[]; high: number[
 const MOVING = 64; // paths per key point
 const RESTING = 256;
 
+/** How far a place is from the box of the training lights; 0 inside, up to rounding: as pelt_light_grid_beyond. */
+export function beyondGrid(at: readonly number[], least: readonly number[], most: readonly number[]): number {
+  const sides = at.map((x, i) => [Math.min(least[i]!, most[i]!), Math.max(least[i]!, most[i]!), x] as const);
+  const out = Math.hypot(...sides.map(([low, high, x]) => Math.max(low - x, x - high, 0)));
+  return out > 1e-4 * Math.hypot(...sides.map(([low, high]) => high - low)) ? out : 0;
+}
+
 class Light {
   private readonly stage: HTMLElement;
   private readonly picture = el('canvas', { className: 'relit', role: 'img', aria: { label: 'the scene, relit' } });
@@ -28,6 +35,7 @@ class Light {
   private readonly title = el('b');
   private readonly badge = el('span', { className: 'badge' });
   private readonly misfit = el('span', { className: 'quiet' });
+  private readonly beyond = el('p', { className: 'verdict beyond', hidden: true, aria: { live: 'polite' } });
   private readonly means = el('p', { className: 'quiet', aria: { live: 'polite' } });
   private readonly speed = el('span', { className: 'quiet speed' });
   private readonly progress = el('progress', { max: 1, aria: { label: 'Gathering' } });
@@ -69,7 +77,7 @@ class Light {
     this.fullRow = full.row;
     element.classList.add('light');
     element.append(this.note, section('Light', ...this.sliders.map((slider) => slider.row)),
-      section('This light', el('p', {}, this.misfit), this.means), keys.row, this.fullRow);
+      section('This light', el('p', {}, this.misfit), this.means, this.beyond), keys.row, this.fullRow);
     this.gathering = new Gathering((body, signal) => this.question(body, signal), (answer) => this.takeGathered(answer));
     this.takeDrags(frame);
     this.takeKeys();
@@ -289,14 +297,17 @@ class Light {
 
   /** What the soft cache makes of both pictures, and words for it. */
   private compose(): void {
-    const { keyed, gathered, gathering } = this;
-    if (!keyed) return;
+    const { keyed, gathered, gathering, box } = this;
+    if (!keyed || !box) return; // an answer may come after the scene was left
     const { verdict } = keyed;
     put(this.picture, gathered ? blend(keyed, gathered, trust(keyed.misfit)) : keyed);
     this.badge.className = `badge ${verdict}`;
     this.badge.textContent = verdict;
     this.title.textContent = !gathered || verdict === 'hit' ? 'From key points' : verdict === 'blend' ? 'Blended' : 'Gathered';
     this.means.textContent = keyed.pixels.every((x) => x < 2) ? 'No light reaches anything that the camera sees.' : this.meaning();
+    const out = beyondGrid(this.at, box.light.least, box.light.most);
+    this.beyond.hidden = !(out > 0) || (verdict === 'miss' && gathering.state === 'done');
+    this.beyond.textContent = `The light is ${out.toPrecision(2)} beyond the grid of training lights, where key points can be wrong without a sign of it.`;
     const { state } = gathering;
     if (verdict !== 'hit' && state !== 'idle') this.speed.textContent = state === 'done' ? `${gathering.seconds.toFixed(2)} s` : '';
     const percent = `${Math.floor(100 * gathering.share)} %`;
