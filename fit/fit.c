@@ -239,50 +239,66 @@ static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
     return result;
 }
 
-/* -- Which ridge --------------------------------------------------------------------------------------------------- */
+/* -- Which twists -------------------------------------------------------------------------------------------------- */
 
-/* For driven joints: with the default ridge, and without. */
-static void try_ridges(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double high, double errors[2],
-                       pelt_error *error) {
-    pelt_model none = {0};
-    pelt_fitting blind = {.bundle = f->bundle,
-                          .examples = kept,
-                          .options = f->options,
-                          .told = f->told,
-                          .noise = f->noise,
-                          .unridged = &none};
-    blind.options.joints.ridge = PELT_USUAL_RIDGE, blind.options.corrective = PELT_CORRECTIVE_NONE;
-    begin_part(&blind, f->low, high);
-    const pelt_arrangement *usual = fit_once(&blind, error);
-    errors[0] = blind_error(&blind, usual, held, error);
-    errors[1] = errors[0] < 0 ? -1 : blind_error(&blind, pelt_model_arrange(blind.arena, &none, error), held, error);
-    pelt_arena_free(blind.arena);
+/* A rough fit of driven joints, with the twists of all these joints or with none (NULL), and its errors on the held-out
+   examples; NULL after an error. */
+static pelt_measure *try_twists(const pelt_fitting *f, pelt_examples kept, pelt_examples held, const bool *twists,
+                                double low, double high, pelt_fitting *blind, pelt_error *error) {
+    *blind = (pelt_fitting){.bundle = f->bundle,
+                            .examples = kept,
+                            .options = f->options,
+                            .told = f->told,
+                            .noise = f->noise,
+                            .rough = true,
+                            .twists = twists};
+    blind->options.corrective = PELT_CORRECTIVE_NONE;
+    begin_part(blind, low, high);
+    const pelt_arrangement *trial = fit_once(blind, error);
+    return trial ? measure(blind, high, high, trial, held, error) : NULL;
 }
 
-/* The ridge of the blend "joints" if the user does not set it: the default, or none. The examples of the hold-out
-   figure must not influence it. Takes some of the time until f->high. */
-static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
-    enum { LEAST_EXAMPLES = 60 };
-    pelt_joints_options *o = &f->options.joints;
+/* Takes the time until `end`. */
+static pelt_result compare_twists(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double end,
+                                  bool *twists, pelt_error *error) {
+    double middle = (f->low + end) / 2;
+    pelt_fitting twisted, plain = {0};
+    pelt_measure *without = NULL, *with = try_twists(f, kept, held, twists, f->low, middle, &twisted, error);
+    pelt_result result = with ? PELT_OK : error->code;
+    if (with && pelt_has_twists(&twisted.model)) {
+        without = try_twists(f, kept, held, NULL, middle, end, &plain, error);
+        result = without ? pelt_weigh_twists(&twisted.model, with, without, twists, error) : error->code;
+    }
+    pelt_measure_free(with), pelt_measure_free(without);
+    pelt_arena_free(twisted.arena), pelt_arena_free(plain.arena);
+    return result;
+}
+
+/* The joints whose twists the blend "joints" has, if no rules say: those that pay on held-out examples. The examples of
+   the hold-out figure must not influence it. Takes some of the time until f->high. */
+static pelt_result choose_twists(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
+    enum { LEAST_EXAMPLES = 24 };
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), end = f->low + 0.3 * (f->high - f->low);
-    double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0), left[2] = {0};
-    if (f->options.blend != PELT_BLEND_JOINTS || o->ridge != 0 || o->influence_choice == PELT_CHOICE_RIGIDITY)
+    double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0);
+    if (f->options.blend != PELT_BLEND_JOINTS || f->options.joints.drive ||
+        f->options.joints.influence_choice == PELT_CHOICE_RIGIDITY)
         return PELT_OK;
     pelt_examples seen, unseen, kept, held;
     PELT_SCOPED pelt_arena *work = pelt_arena_new(0);
+    uint32_t joints = f->bundle->skeleton.joint_count;
+    bool *twists = PELT_NEW(arena, joints, bool);
+    if (!work || pelt_arena_failed(arena)) return pelt_no_memory(error);
     pelt_result result = pelt_split_examples(work, f->bundle, f->examples, fraction, &seen, &unseen, error);
     if (!result) result = pelt_split_examples(work, f->bundle, seen, 1.0 / 3, &kept, &held, error);
-    bool enough = !result && seen.count >= LEAST_EXAMPLES && held.count;
-    if (enough) {
-        try_ridges(f, kept, held, end, left, error);
-        f->low = end;
-        result = error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY ? error->code : PELT_OK;
-    }
-    if (enough && !result) *error = (pelt_error){0};
-    if (enough && left[0] >= 0 && left[1] >= 0) o->ridge = left[1] < left[0] ? -1 : PELT_USUAL_RIDGE;
+    if (result || seen.count < LEAST_EXAMPLES || !held.count) return result;
+    for (uint32_t j = 0; j < joints; j++) twists[j] = true;
+    result = compare_twists(f, kept, held, end, twists, error);
+    f->low = end;
+    if (!result) f->twists = twists;
+    if (result != PELT_ERROR_CANCELLED && result != PELT_ERROR_MEMORY) *error = (pelt_error){0};
     f->report.seconds += pelt_wall_seconds() - wall;
     f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
-    return result;
+    return error->code;
 }
 
 /* The hold-out figure comes from a fit that has not seen those examples; the skin that is written has seen all. */
@@ -293,8 +309,12 @@ static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_
     pelt_result result = pelt_split_examples(f->arena, f->bundle, f->examples, fraction, &r->kept, &r->held, error);
     if (result || !r->held.count || !r->kept.count) return result;
     name_own_clips(f->bundle, f->given, r->kept), name_own_clips(f->bundle, f->given, r->held);
-    pelt_fitting blind = {
-        .bundle = f->given, .given = f->given, .examples = r->kept, .options = f->options, .told = f->told};
+    pelt_fitting blind = {.bundle = f->given,
+                          .given = f->given,
+                          .examples = r->kept,
+                          .options = f->options,
+                          .told = f->told,
+                          .twists = f->twists};
     PELT_SCOPED pelt_arena *clean = pelt_arena_new(0);
     if (!clean) return pelt_no_memory(error);
     begin_part(&blind, ends[1], ends[2]);
@@ -329,7 +349,7 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_e
     if (measured) share_time(&f->options, ends);
     begin_part(f, 0, ends[0]);
     if (is_fitted(&f->options) && clean_examples(f, clean, error)) return NULL;
-    if (f->examples.count && choose_ridge(f, error)) return NULL;
+    if (f->examples.count && choose_twists(f, clean, error)) return NULL;
     const pelt_arrangement *arrangement = fit_once(f, error);
     if (!arrangement) return NULL;
     if (measured) {

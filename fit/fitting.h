@@ -7,9 +7,6 @@
 #include "fit/examples/points.h"
 #include "model/model.h"
 
-/* The default ridge of the blend "joints", unless cross-validation finds that none is better. */
-#define PELT_USUAL_RIDGE 1e-7
-
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
 
 /* The state that the stages of a fit work on. */
@@ -25,10 +22,11 @@ typedef struct pelt_fitting {
     pelt_progress told; /* the caller's; the one in `options` maps this part's progress to the total and calls it */
     double low, high;   /* the range of the total progress that this part covers */
     pelt_watch watch;
-    pelt_model *unridged; /* for the blend "joints" without a ridge, both rough, to compare; or NULL */
-    pelt_bundle *given;   /* by the caller: `bundle` may be a clean copy of it, and errors are those against this one */
-    double noise;         /* in every coordinate of the examples, before it was removed (examples/clean.c); 0: none */
-    double pull;          /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
+    bool rough;         /* only to be compared with another fit: fewer sweeps for the blend "joints" */
+    const bool *twists; /* [joint] is followed by twists, without rules for driven joints; NULL: none is */
+    pelt_bundle *given; /* by the caller: `bundle` may be a clean copy of it, and errors are those against this one */
+    double noise;       /* in every coordinate of the examples, before it was removed (examples/clean.c); 0: none */
+    double pull;        /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
 } pelt_fitting;
 
 /* The weight of an example. */
@@ -50,6 +48,13 @@ pelt_result pelt_fit_blend(pelt_fitting *fitting, pelt_error *error);
 /* Adds driven joints to the model: those that the options name, or that the examples call for
    (blend/driven_choice.c). */
 pelt_result pelt_choose_driven(pelt_fitting *fitting, pelt_error *error);
+
+/* True when vertices of the model follow twists (blend/twists.c). */
+bool pelt_has_twists(const pelt_model *model);
+/* Sets the joints of the model whose twists pay: `with` is its measure on held-out examples, `without` that of a model
+   that has no twists. */
+pelt_result pelt_weigh_twists(const pelt_model *model, const pelt_measure *with, const pelt_measure *without,
+                              bool *worthwhile, pelt_error *error);
 
 /* Weights from the distance of a vertex to the bones (blend/distance.c). `influences` is the largest number of joints
    per vertex. */

@@ -1,7 +1,8 @@
 /* driven_choice.c: which driven joints are added to a skeleton (Mohr & Gleicher 2003, section 4.1).
 
-   Automatically: half the rotation of every joint that rotates in the examples, and bulges and dents for those with a
-   bone on either side. Or by rules, each for the joints it names.
+   Automatically: half the rotation of every joint that rotates in the examples, bulges and dents for those with a bone on
+   either side, and twists where cross-validation has found that they pay (twists.c). Or by rules, each for the joints it
+   names.
 
    Bones are measured in the bind pose. A child or parent in exactly the same place has no bone; the next one along the
    chain replaces it. */
@@ -15,6 +16,8 @@ static const double usual_k = 8;             /* the paper's */
 static const double along_z = 0.09;          /* the squared sine of a bone's angle with z, 17 degrees */
 static const double no_bone = 1e-5;          /* of the diagonal */
 static const double least_angle = 0.0174533; /* one degree: joints that rotate less are not driven automatically */
+static const double least_twist =
+    0.349066; /* 20 degrees: a blend that twists less loses at most 1.5% of a limb's width */
 
 static const char *const words[] = {"turn", "twist", "bend"}; /* by kind */
 
@@ -228,18 +231,28 @@ static pelt_result apply_rules(set *s, const pelt_drive_rules *rules, pelt_error
 
 /* -- Automatic ----------------------------------------------------------------------------------------------------- */
 
-/* The largest rotation angle of a joint relative to its parent over the examples. */
-static void largest_angles(pelt_fitting *f, const pelt_affine *matrices, double *angles) {
-    const pelt_skeleton *skeleton = f->model.skeleton;
-    for (size_t e = 0; e < f->examples.count; e++)
-        for (uint32_t j = 0; j < skeleton->joint_count; j++) {
-            const pelt_affine *all = matrices + e * skeleton->joint_count;
-            pelt_affine motion, r;
-            const pelt_affine *parent = skeleton->parents[j] < 0 ? NULL : &all[skeleton->parents[j]];
-            if (!pelt_relative_rotation(parent, &all[j], &motion, &r)) continue;
-            double cosine = (r.m[0] + r.m[5] + r.m[10] - 1) / 2;
-            angles[j] = fmax(angles[j], acos(fmin(fmax(cosine, -1), 1)));
-        }
+/* The largest angles by which a joint rotates relative to its parent over the examples: in total, and about its bone. */
+typedef struct reach {
+    double angle, twist;
+} reach;
+
+static reach reach_of(const set *s, uint32_t joint, const pelt_affine *matrices) {
+    const pelt_skeleton *skeleton = s->f->model.skeleton;
+    float axis[3] = {0};
+    reach out = {0};
+    if (!s->singular[joint]) bone_axis(s, joint, axis);
+    for (size_t e = 0; e < s->f->examples.count; e++) {
+        const pelt_affine *all = matrices + e * skeleton->joint_count;
+        const pelt_affine *parent = skeleton->parents[joint] < 0 ? NULL : &all[skeleton->parents[joint]];
+        pelt_affine motion, r;
+        if (!pelt_relative_rotation(parent, &all[joint], &motion, &r)) continue;
+        /* The quaternion's x, y, z and w, both times 4 w. */
+        double q[3] = {r.m[9] - r.m[6], r.m[2] - r.m[8], r.m[4] - r.m[1]}, w = 1 + r.m[0] + r.m[5] + r.m[10];
+        double along = q[0] * axis[0] + q[1] * axis[1] + q[2] * axis[2];
+        out.angle = fmax(out.angle, acos(fmin(fmax(w / 2 - 1, -1), 1)));
+        out.twist = fmax(out.twist, 2 * atan2(fabs(along), fmax(w, 0)));
+    }
+    return out;
 }
 
 /* The first eigenvector of a symmetric matrix, scaled to the root of its eigenvalue, by repeated squaring: LAPACK's
@@ -290,14 +303,19 @@ static void apply_automatic(set *s, const pelt_affine *matrices) {
     pelt_fitting *f = s->f;
     uint32_t joints = f->model.skeleton->joint_count;
     bool bulges = f->options.corrective == PELT_CORRECTIVE_NONE;
-    pelt_drive_rule r = {
-        .turn_count = 1, .turns = (float[]){0.5f}, .upstream = bulges, .downstream = bulges, .k = usual_k};
-    double *angles = PELT_NEW(f->arena, joints, double);
-    largest_angles(f, matrices, angles);
+    pelt_drive_rule r = {.turn_count = 1,
+                         .turns = (float[]){0.5f},
+                         .twists = (float[]){0.25f, 0.5f, 0.75f},
+                         .upstream = bulges,
+                         .downstream = bulges,
+                         .k = usual_k};
+    reach *reaches = PELT_NEW(f->arena, joints, reach);
+    for (uint32_t j = 0; j < joints; j++) reaches[j] = reach_of(s, j, matrices);
     for (kind_step which = TURNS; which < KIND_STEPS; which++)
         for (uint32_t j = 0; j < joints; j++) {
             bool dropped = pelt_name_listed(f->options.fitted.drop_joints, f->model.skeleton->names[j]);
-            if (angles[j] > least_angle && !dropped) apply(s, j, &r, which);
+            r.twist_count = f->twists && f->twists[j] && reaches[j].twist > least_twist ? 3 : 0;
+            if (reaches[j].angle > least_angle && !dropped) apply(s, j, &r, which);
         }
 }
 
