@@ -373,8 +373,10 @@ static int compare(comparison *c) {
         c->panels = PELT_PANELS_DIFFERENCES;
     else if (panels && !strcmp(panels, "poses"))
         c->panels = PELT_PANELS_POSES;
+    else if (panels && !strcmp(panels, "closeup"))
+        c->panels = PELT_PANELS_CLOSEUP;
     else if (panels && strcmp(panels, "errors"))
-        return cli_misuse(args, "--panels %s: expected errors, differences or poses", panels);
+        return cli_misuse(args, "--panels %s: expected errors, closeup, differences or poses", panels);
     if (!list_contestants(c) || !cli_count(args, "picture-size", &c->picture_size)) return CLI_MISUSE;
     if (c->picture_size && pelt_check_picture_size("picture_size", c->picture_size, &error)) return cli_error(&error);
     c->bundle = cli_bundle(args, args->inputs[0], &error);
@@ -457,8 +459,10 @@ const cli_command cli_compare = {
       CLI_OUTPUT},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame.", CLI_OUTPUT},
-     {"panels", "errors|differences|poses",
-      "What the picture shows: errors; models and their differences; or truth and models in six poses."},
+     {"panels", "errors|closeup|differences|poses",
+      "What the picture shows: errors, as a whole or close up; models and their differences; or truth and models in "
+      "six "
+      "poses."},
      CLI_ERROR_FILES,
      {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
      {"force", NULL, "Go on even if the input looks inconsistent."}},

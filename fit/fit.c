@@ -14,6 +14,7 @@
 #include "rig/clock.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double usual_holdout = 0.2;
 static const double largest_weight = 1e6; /* of an example */
@@ -264,20 +265,28 @@ static pelt_result compare_twists(const pelt_fitting *f, pelt_examples kept, pel
     double middle = (f->low + end) / 2;
     pelt_fitting twisted, plain = {0};
     pelt_measure *without = NULL, *with = try_twists(f, kept, held, twists, f->low, middle, &twisted, error);
-    pelt_result result = with ? PELT_OK : error->code;
-    if (with && pelt_has_twists(&twisted.model)) {
-        without = try_twists(f, kept, held, NULL, middle, end, &plain, error);
-        result = without ? pelt_weigh_twists(&twisted.model, with, without, twists, error) : error->code;
-    }
+    if (with) without = try_twists(f, kept, held, NULL, middle, end, &plain, error);
+    pelt_result result = without ? pelt_weigh_twists(&twisted.model, with, without, twists, error) : error->code;
     pelt_measure_free(with), pelt_measure_free(without);
     pelt_arena_free(twisted.arena), pelt_arena_free(plain.arena);
     return result;
 }
 
+typedef struct twisting {
+    pelt_fitting f;
+    bool *joints;
+} twisting;
+
+static pelt_result find_twisting(void *user, pelt_error *error) {
+    twisting *t = user;
+    t->f.model.skeleton = &t->f.bundle->skeleton;
+    return pelt_find_twisting(&t->f, t->joints, error);
+}
+
 /* The joints whose twists the blend "joints" has, if no rules say: those that pay on held-out examples. The examples of
    the hold-out figure must not influence it. Takes some of the time until f->high. */
 static pelt_result choose_twists(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
-    enum { LEAST_EXAMPLES = 24 };
+    enum { LEAST_EXAMPLES = 10 };
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), end = f->low + 0.3 * (f->high - f->low);
     double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0);
     if (f->options.blend != PELT_BLEND_JOINTS || f->options.joints.drive ||
@@ -291,7 +300,9 @@ static pelt_result choose_twists(pelt_fitting *f, pelt_arena *arena, pelt_error 
     pelt_result result = pelt_split_examples(work, f->bundle, f->examples, fraction, &seen, &unseen, error);
     if (!result) result = pelt_split_examples(work, f->bundle, seen, 1.0 / 3, &kept, &held, error);
     if (result || seen.count < LEAST_EXAMPLES || !held.count) return result;
-    for (uint32_t j = 0; j < joints; j++) twists[j] = true;
+    twisting t = {{.bundle = f->bundle, .examples = seen, .options = f->options, .arena = work}, twists};
+    result = pelt_stage(work, find_twisting, &t, error);
+    if (result || !memchr(twists, true, joints)) return result;
     result = compare_twists(f, kept, held, end, twists, error);
     f->low = end;
     if (!result) f->twists = twists;

@@ -49,9 +49,10 @@ pelt_result pelt_fit_blend(pelt_fitting *fitting, pelt_error *error);
    (blend/driven_choice.c). */
 pelt_result pelt_choose_driven(pelt_fitting *fitting, pelt_error *error);
 
-/* True when vertices of the model follow twists (blend/twists.c). */
-bool pelt_has_twists(const pelt_model *model);
-/* Sets the joints of the model whose twists pay: `with` is its measure on held-out examples, `without` that of a model
+/* Which joints twist far enough in the examples to be given twists; runs in a stage. */
+pelt_result pelt_find_twisting(pelt_fitting *fitting, bool *twisting, pelt_error *error);
+
+/* Sets the joints of the model whose twists pay (blend/twists.c): `with` is its measure on held-out examples, `without` that of a model
    that has no twists. */
 pelt_result pelt_weigh_twists(const pelt_model *model, const pelt_measure *with, const pelt_measure *without,
                               bool *worthwhile, pelt_error *error);

@@ -113,7 +113,12 @@ pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pel
    (full colour is the largest error in it); the models of two to four rows in that frame, and below them the difference
    of each pair, first and second, first and third, ... (Rhee et al., figure 1); or all poses, the truth and below it
    every row (figures 5 and 6). */
-typedef enum pelt_panels { PELT_PANELS_ERRORS, PELT_PANELS_DIFFERENCES, PELT_PANELS_POSES } pelt_panels;
+typedef enum pelt_panels {
+    PELT_PANELS_ERRORS,
+    PELT_PANELS_CLOSEUP,
+    PELT_PANELS_DIFFERENCES,
+    PELT_PANELS_POSES
+} pelt_panels;
 pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, pelt_bytes *png, pelt_error *error);
 
 /* -- The page of key points (keys_page.c) -------------------------------------------------------------------------- */

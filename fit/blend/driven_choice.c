@@ -309,33 +309,52 @@ static void apply_automatic(set *s, const pelt_affine *matrices) {
                          .upstream = bulges,
                          .downstream = bulges,
                          .k = usual_k};
-    reach *reaches = PELT_NEW(f->arena, joints, reach);
-    for (uint32_t j = 0; j < joints; j++) reaches[j] = reach_of(s, j, matrices);
+    double *angles = PELT_NEW(f->arena, joints, double);
+    for (uint32_t j = 0; j < joints; j++) angles[j] = reach_of(s, j, matrices).angle;
     for (kind_step which = TURNS; which < KIND_STEPS; which++)
         for (uint32_t j = 0; j < joints; j++) {
             bool dropped = pelt_name_listed(f->options.fitted.drop_joints, f->model.skeleton->names[j]);
-            r.twist_count = f->twists && f->twists[j] && reaches[j].twist > least_twist ? 3 : 0;
-            if (reaches[j].angle > least_angle && !dropped) apply(s, j, &r, which);
+            r.twist_count = f->twists && f->twists[j] ? 3 : 0;
+            if (angles[j] > least_angle && !dropped) apply(s, j, &r, which);
         }
+}
+
+/* The bind pose. Returns the number of joints that have none, the first of them in `first`. */
+static uint32_t open_set(set *s, pelt_fitting *f, uint32_t *first) {
+    const pelt_skeleton *skeleton = f->model.skeleton;
+    uint32_t singular = 0;
+    *s = (set){.f = f, .shortest = no_bone * f->bundle->mesh.diagonal};
+    s->bind = PELT_NEW(f->arena, skeleton->joint_count, pelt_affine);
+    s->singular = PELT_NEW(f->arena, skeleton->joint_count, bool);
+    s->bends = pelt_alloc(f->arena, skeleton->joint_count, sizeof *s->bends);
+    for (uint32_t j = 0; j < skeleton->joint_count; j++) {
+        pelt_affine inverse;
+        memcpy(inverse.m, skeleton->inverse_bind[j], sizeof inverse.m);
+        s->singular[j] = !pelt_affine_invert(&inverse, &s->bind[j]);
+        if (s->singular[j] && !singular++) *first = j;
+    }
+    return singular;
+}
+
+pelt_result pelt_find_twisting(pelt_fitting *f, bool *twisting, pelt_error *error) {
+    set s;
+    uint32_t first;
+    pelt_affine *matrices = NULL;
+    open_set(&s, f, &first);
+    pelt_result result = pelt_example_matrices(f, &matrices, error);
+    for (uint32_t j = 0; j < f->model.skeleton->joint_count && !result; j++)
+        twisting[j] = reach_of(&s, j, matrices).twist > least_twist;
+    return result;
 }
 
 pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
     const pelt_skeleton *skeleton = f->model.skeleton;
-    set s = {.f = f, .shortest = no_bone * f->bundle->mesh.diagonal};
-    s.bind = PELT_NEW(f->arena, skeleton->joint_count, pelt_affine);
-    s.singular = PELT_NEW(f->arena, skeleton->joint_count, bool);
-    uint32_t singular = 0, first = 0;
-    for (uint32_t j = 0; j < skeleton->joint_count; j++) {
-        pelt_affine inverse;
-        memcpy(inverse.m, skeleton->inverse_bind[j], sizeof inverse.m);
-        s.singular[j] = !pelt_affine_invert(&inverse, &s.bind[j]);
-        if (s.singular[j] && !singular++) first = j;
-    }
+    set s;
+    uint32_t first = 0, singular = open_set(&s, f, &first);
     if (singular)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "singular-bind",
                   "%u joints are bound by a matrix that has no inverse and drive nothing, the first is \"%s\"",
                   singular, skeleton->names[first]);
-    s.bends = pelt_alloc(f->arena, skeleton->joint_count, sizeof *s.bends);
     pelt_affine *matrices = NULL;
     pelt_result result = pelt_example_matrices(f, &matrices, error);
     if (result) return result;

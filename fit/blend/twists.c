@@ -26,12 +26,6 @@ static int32_t twist_of(const pelt_model *model, uint32_t matrix) {
     return twist ? (int32_t)model->driven[matrix - joints].driver : -1;
 }
 
-bool pelt_has_twists(const pelt_model *model) {
-    for (uint32_t i = 0; i < model->influences.first[model->vertex_count]; i++)
-        if (twist_of(model, model->influences.joints[i]) >= 0) return true;
-    return false;
-}
-
 pelt_result pelt_weigh_twists(const pelt_model *model, const pelt_measure *with, const pelt_measure *without,
                               bool *worthwhile, pelt_error *error) {
     const pelt_influences *in = &model->influences;
