@@ -14,7 +14,6 @@
 #include "rig/clock.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double usual_holdout = 0.2;
 static const double largest_weight = 1e6; /* of an example */
@@ -240,19 +239,19 @@ static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
     return result;
 }
 
-/* -- Which twists -------------------------------------------------------------------------------------------------- */
+/* -- Which steps --------------------------------------------------------------------------------------------------- */
 
-/* A rough fit of driven joints, with the twists of all these joints or with none (NULL), and its errors on the held-out
-   examples; NULL after an error. */
-static pelt_measure *try_twists(const pelt_fitting *f, pelt_examples kept, pelt_examples held, const bool *twists,
-                                double low, double high, pelt_fitting *blind, pelt_error *error) {
+/* A rough fit of driven joints with these steps, NULL: half turns only, and its errors on the held-out examples; NULL
+   after an error. */
+static pelt_measure *try_steps(const pelt_fitting *f, pelt_examples kept, pelt_examples held, const pelt_steps *steps,
+                               double low, double high, pelt_fitting *blind, pelt_error *error) {
     *blind = (pelt_fitting){.bundle = f->bundle,
                             .examples = kept,
                             .options = f->options,
                             .told = f->told,
                             .noise = f->noise,
                             .rough = true,
-                            .twists = twists};
+                            .steps = steps};
     blind->options.corrective = PELT_CORRECTIVE_NONE;
     begin_part(blind, low, high);
     const pelt_arrangement *trial = fit_once(blind, error);
@@ -260,32 +259,32 @@ static pelt_measure *try_twists(const pelt_fitting *f, pelt_examples kept, pelt_
 }
 
 /* Takes the time until `end`. */
-static pelt_result compare_twists(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double end,
-                                  bool *twists, pelt_error *error) {
+static pelt_result compare_steps(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double end,
+                                 pelt_steps *steps, pelt_error *error) {
     double middle = (f->low + end) / 2;
-    pelt_fitting twisted, plain = {0};
-    pelt_measure *without = NULL, *with = try_twists(f, kept, held, twists, f->low, middle, &twisted, error);
-    if (with) without = try_twists(f, kept, held, NULL, middle, end, &plain, error);
-    pelt_result result = without ? pelt_weigh_twists(&twisted.model, with, without, twists, error) : error->code;
+    pelt_fitting fine, plain = {0};
+    pelt_measure *without = NULL, *with = try_steps(f, kept, held, steps, f->low, middle, &fine, error);
+    if (with) without = try_steps(f, kept, held, NULL, middle, end, &plain, error);
+    pelt_result result = without ? pelt_weigh_steps(&fine.model, with, without, steps, error) : error->code;
     pelt_measure_free(with), pelt_measure_free(without);
-    pelt_arena_free(twisted.arena), pelt_arena_free(plain.arena);
+    pelt_arena_free(fine.arena), pelt_arena_free(plain.arena);
     return result;
 }
 
-typedef struct twisting {
+typedef struct stepping {
     pelt_fitting f;
-    bool *joints;
-} twisting;
+    pelt_steps *steps;
+} stepping;
 
-static pelt_result find_twisting(void *user, pelt_error *error) {
-    twisting *t = user;
-    t->f.model.skeleton = &t->f.bundle->skeleton;
-    return pelt_find_twisting(&t->f, t->joints, error);
+static pelt_result find_steps(void *user, pelt_error *error) {
+    stepping *s = user;
+    s->f.model.skeleton = &s->f.bundle->skeleton;
+    return pelt_find_steps(&s->f, s->steps, error);
 }
 
-/* The joints whose twists the blend "joints" has, if no rules say: those that pay on held-out examples. The examples of
-   the hold-out figure must not influence it. Takes some of the time until f->high. */
-static pelt_result choose_twists(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
+/* The steps of the blend "joints", if no rules say: those that pay on held-out examples. The examples of the hold-out
+   figure must not influence it. Takes some of the time until f->high. */
+static pelt_result choose_steps(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
     enum { LEAST_EXAMPLES = 10 };
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), end = f->low + 0.3 * (f->high - f->low);
     double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0);
@@ -294,18 +293,19 @@ static pelt_result choose_twists(pelt_fitting *f, pelt_arena *arena, pelt_error 
         return PELT_OK;
     pelt_examples seen, unseen, kept, held;
     PELT_SCOPED pelt_arena *work = pelt_arena_new(0);
-    uint32_t joints = f->bundle->skeleton.joint_count;
-    bool *twists = PELT_NEW(arena, joints, bool);
+    uint32_t joints = f->bundle->skeleton.joint_count, tried = 0;
+    pelt_steps *steps = PELT_NEW(arena, joints, pelt_steps);
     if (!work || pelt_arena_failed(arena)) return pelt_no_memory(error);
     pelt_result result = pelt_split_examples(work, f->bundle, f->examples, fraction, &seen, &unseen, error);
     if (!result) result = pelt_split_examples(work, f->bundle, seen, 1.0 / 3, &kept, &held, error);
     if (result || seen.count < LEAST_EXAMPLES || !held.count) return result;
-    twisting t = {{.bundle = f->bundle, .examples = seen, .options = f->options, .arena = work}, twists};
-    result = pelt_stage(work, find_twisting, &t, error);
-    if (result || !memchr(twists, true, joints)) return result;
-    result = compare_twists(f, kept, held, end, twists, error);
+    stepping all = {{.bundle = f->bundle, .examples = seen, .options = f->options, .arena = work}, steps};
+    result = pelt_stage(work, find_steps, &all, error);
+    for (uint32_t j = 0; j < joints; j++) tried += steps[j] != PELT_STEPS_HALF;
+    if (result || !tried) return result;
+    result = compare_steps(f, kept, held, end, steps, error);
     f->low = end;
-    if (!result) f->twists = twists;
+    if (!result) f->steps = steps;
     if (result != PELT_ERROR_CANCELLED && result != PELT_ERROR_MEMORY) *error = (pelt_error){0};
     f->report.seconds += pelt_wall_seconds() - wall;
     f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
@@ -325,7 +325,7 @@ static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_
                           .examples = r->kept,
                           .options = f->options,
                           .told = f->told,
-                          .twists = f->twists};
+                          .steps = f->steps};
     PELT_SCOPED pelt_arena *clean = pelt_arena_new(0);
     if (!clean) return pelt_no_memory(error);
     begin_part(&blind, ends[1], ends[2]);
@@ -360,7 +360,7 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_e
     if (measured) share_time(&f->options, ends);
     begin_part(f, 0, ends[0]);
     if (is_fitted(&f->options) && clean_examples(f, clean, error)) return NULL;
-    if (f->examples.count && choose_twists(f, clean, error)) return NULL;
+    if (f->examples.count && choose_steps(f, clean, error)) return NULL;
     const pelt_arrangement *arrangement = fit_once(f, error);
     if (!arrangement) return NULL;
     if (measured) {

@@ -121,17 +121,23 @@ static double penetration(fitted *f, double most_degrees) {
     return worst;
 }
 
-/* One half joint, as in the figure. Folded further, the halves do meet, but less than half as deep. */
+/* One half joint, as in the figure, or as many as the fit chooses. Folded further, the halves do meet, but less than half
+   as deep. */
 static void the_elbow_does_not_go_through_itself(void **state) {
     (void)state;
     fitted *linear = fit("elbow", "train", (pelt_fit_options){.blend = PELT_BLEND_FILE});
-    fitted *joints = fit("elbow", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
-    assert_int_equal(joints->skin.driven_count, 1);
+    const pelt_drive_rules half = {1, &(pelt_drive_rule){.joints = "lower", .turn_count = 1, .turns = (float[]){0.5f}}};
     assert_true(penetration(linear, 130) > 0.1);
-    assert_true(penetration(joints, 130) == 0);
-    assert_true(penetration(joints, 150) < 0.5 * penetration(linear, 150));
-    assert_true(rel_err(joints, "test") < 0.3);
-    drop(linear), drop(joints);
+    for (int chosen = 0; chosen < 2; chosen++) {
+        fitted *joints = fit("elbow", "train",
+                             (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.drive = chosen ? NULL : &half});
+        assert_int_equal(joints->skin.driven_count, chosen ? 3 : 1);
+        assert_true(penetration(joints, 130) == 0);
+        assert_true(penetration(joints, 150) < 0.5 * penetration(linear, 150));
+        assert_true(rel_err(joints, "test") < 0.3);
+        drop(joints);
+    }
+    drop(linear);
 }
 
 /* -- Choices and options ------------------------------------------------------------------------------------------- */
@@ -844,9 +850,12 @@ static double lost_to_rounding(const fitted *f) {
 /* Without a ridge, joints that move nearly alike get large weights that cancel, on this arm up to 300. */
 static void single_precision_is_enough_for_the_weights(void **state) {
     (void)state;
-    fitted *usual = fit_vertices(400, "arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
-    fitted *none =
-        fit_vertices(400, "arm", "train", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.ridge = -1});
+    const pelt_drive_rule rule = {
+        .joints = "*", .turn_count = 1, .turns = (float[]){0.5f}, .upstream = 1, .downstream = 1, .k = 8};
+    pelt_fit_options options = {.method = PELT_METHOD_JOINTS, .joints.drive = &(pelt_drive_rules){1, &rule}};
+    fitted *usual = fit_vertices(400, "arm", "train", options);
+    options.joints.ridge = -1;
+    fitted *none = fit_vertices(400, "arm", "train", options);
     assert_true(lost_to_rounding(none) > 1e-5);
     assert_true(lost_to_rounding(usual) < 2e-6);
     assert_true(rel_err(usual, "test") < 1.01 * rel_err(none, "test"));
@@ -930,18 +939,36 @@ static void joints_that_hardly_twist_have_no_twists(void **state) {
     drop(f);
 }
 
-/* Vertices 0 to 3 follow the twists of joints 0 to 3 by a half, and vertex 4 those of joints 2 and 3 by a quarter, the
-   rest of it joint 0. Joint 0 gains, joint 1 gains a little, joint 2 gains but gets rougher, joint 3 loses. Vertex 4
-   loses so much that joint 2 would too if it counted as much as vertex 2. */
-static void twists_must_gain_and_not_roughen(void **state) {
+/* The tube bends by 150 degrees: too far for one half turn. */
+static void a_hinge_that_bends_far_gets_quarter_turns(void **state) {
+    (void)state;
+    fitted *usual = fit("elbow", "test", (pelt_fit_options){.method = PELT_METHOD_JOINTS});
+    const pelt_drive_rules half = {1, &(pelt_drive_rule){.joints = "lower", .turn_count = 1, .turns = (float[]){0.5f}}};
+    fitted *paper = fit("elbow", "test", (pelt_fit_options){.method = PELT_METHOD_JOINTS, .joints.drive = &half});
+    bool quarter = false;
+    for (uint32_t i = 0; i < usual->skin.driven_count; i++) {
+        const pelt_driven *d = &usual->skin.driven[i];
+        quarter |= d->kind == PELT_DRIVEN_TURN && d->amount == 0.25f;
+    }
+    assert_true(quarter && !is_twisted(usual, "lower"));
+    assert_true(rel_err(usual, "test") < 0.95 * rel_err(paper, "test"));
+    drop(usual), drop(paper);
+}
+
+/* Vertices 0 to 3 follow the steps of joints 0 to 3 by a half, and vertex 4 those of joints 2 and 3 by a quarter, the rest
+   of it joint 0. Joint 0 gains, joint 1 gains a little, joint 2 gains but gets rougher, joint 3 gets smoother but loses.
+   Joint 2 would lose too if vertex 4 counted as much as vertex 2 does. */
+static void steps_must_gain_and_not_roughen(void **state) {
     (void)state;
     enum { DRIVERS = 4, COUNT = 5 };
     uint32_t first[] = {0, 2, 4, 6, 8, 11}, joints[] = {4, 0, 5, 0, 6, 0, 7, 0, 6, 7, 0};
     float weights[] = {0.5f, 0.5f, -0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.25f, 0.25f, 0.5f};
-    float before[COUNT] = {1, 1, 10, 1, 1}, after[COUNT] = {0.8f, 0.95f, 8, 1.2f, 4};
-    float smooth[COUNT] = {1, 1, 1, 1, 1}, rough[COUNT] = {1, 0.5f, 1.2f, 0.5f, 1};
+    float before[COUNT] = {1, 1, 10, 1, 1}, after[COUNT] = {0.7f, 0.9f, 6, 1.1f, 7.5f};
+    float smooth[COUNT] = {1, 1, 1, 1, 1}, rough[COUNT] = {1, 0.95f, 1.1f, 0.3f, 1};
     pelt_driven driven[DRIVERS];
-    for (uint32_t j = 0; j < DRIVERS; j++) driven[j] = (pelt_driven){.kind = PELT_DRIVEN_TWIST, .driver = j};
+    for (uint32_t j = 0; j < DRIVERS; j++)
+        driven[j] = (pelt_driven){
+            .kind = j % 2 ? PELT_DRIVEN_TWIST : PELT_DRIVEN_TURN, .driver = j, .amount = j % 2 ? 0.5f : 0.25f};
     pelt_skeleton skeleton = {.joint_count = DRIVERS};
     pelt_model model = {.skeleton = &skeleton,
                         .vertex_count = COUNT,
@@ -950,15 +977,18 @@ static void twists_must_gain_and_not_roughen(void **state) {
                         .driven = driven};
     pelt_measure without = {.vertex_rms = before, .vertex_rough = smooth};
     pelt_measure with = {.vertex_rms = after, .vertex_rough = rough};
-    bool pays[DRIVERS];
-    assert_int_equal(pelt_weigh_twists(&model, &with, &without, pays, &(pelt_error){0}), PELT_OK);
-    assert_true(pays[0] && !pays[1] && !pays[2] && !pays[3]);
-    rough[2] = 1; /* not rougher any more */
-    assert_int_equal(pelt_weigh_twists(&model, &with, &without, pays, &(pelt_error){0}), PELT_OK);
-    assert_true(pays[0] && !pays[1] && pays[2] && !pays[3]);
-    for (uint32_t j = 0; j < DRIVERS; j++) driven[j].kind = PELT_DRIVEN_BEND;
-    assert_int_equal(pelt_weigh_twists(&model, &with, &without, pays, &(pelt_error){0}), PELT_OK);
-    for (uint32_t j = 0; j < DRIVERS; j++) assert_false(pays[j]);
+    static const pelt_steps all[DRIVERS] = {PELT_STEPS_TURN, PELT_STEPS_TWIST, PELT_STEPS_TURN, PELT_STEPS_TWIST};
+    for (int round = 0; round < 3; round++) {
+        pelt_steps steps[DRIVERS];
+        memcpy(steps, all, sizeof steps);
+        if (round == 1) rough[2] = 1; /* not rougher any more */
+        for (uint32_t j = 0; j < DRIVERS && round == 2; j++) driven[j].kind = PELT_DRIVEN_TURN, driven[j].amount = 0.5f;
+        assert_int_equal(pelt_weigh_steps(&model, &with, &without, steps, &(pelt_error){0}), PELT_OK);
+        assert_int_equal(steps[0], round < 2 ? PELT_STEPS_TURN : PELT_STEPS_HALF); /* half turns are no steps */
+        assert_int_equal(steps[1], PELT_STEPS_HALF);
+        assert_int_equal(steps[2], round == 1 ? PELT_STEPS_TURN : PELT_STEPS_HALF);
+        assert_int_equal(steps[3], PELT_STEPS_HALF);
+    }
 }
 
 int main(void) {
@@ -966,7 +996,8 @@ int main(void) {
         cmocka_unit_test(single_precision_is_enough_for_the_weights),
         cmocka_unit_test(joints_whose_twists_predict_better_have_twists),
         cmocka_unit_test(joints_that_hardly_twist_have_no_twists),
-        cmocka_unit_test(twists_must_gain_and_not_roughen),
+        cmocka_unit_test(steps_must_gain_and_not_roughen),
+        cmocka_unit_test(a_hinge_that_bends_far_gets_quarter_turns),
         cmocka_unit_test(one_half_joint_removes_the_collapse_of_the_twisting_box),
         cmocka_unit_test(the_elbow_does_not_go_through_itself),
         cmocka_unit_test(driven_joints_learn_what_convex_weights_cannot),

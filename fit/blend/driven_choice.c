@@ -1,8 +1,8 @@
 /* driven_choice.c: which driven joints are added to a skeleton (Mohr & Gleicher 2003, section 4.1).
 
    Automatically: half the rotation of every joint that rotates in the examples, bulges and dents for those with a bone on
-   either side, and twists where cross-validation has found that they pay (twists.c). Or by rules, each for the joints it
-   names.
+   either side, and smaller steps where cross-validation has found that they pay (steps.c). Or by rules, each for the
+   joints it names.
 
    Bones are measured in the bind pose. A child or parent in exactly the same place has no bone; the next one along the
    chain replaces it. */
@@ -16,8 +16,10 @@ static const double usual_k = 8;             /* the paper's */
 static const double along_z = 0.09;          /* the squared sine of a bone's angle with z, 17 degrees */
 static const double no_bone = 1e-5;          /* of the diagonal */
 static const double least_angle = 0.0174533; /* one degree: joints that rotate less are not driven automatically */
-static const double least_twist =
-    0.349066; /* 20 degrees: a blend that twists less loses at most 1.5% of a limb's width */
+
+/* Smaller steps than half turns are tried for joints that twist by 20 degrees, or bend by 60: blends of joints that far
+   apart, or half as far where a half turn is between them, lose 1.5% and 3.4% of a limb's width. */
+static const double least_twist = 0.349066, least_bend = 1.0472;
 
 static const char *const words[] = {"turn", "twist", "bend"}; /* by kind */
 
@@ -304,7 +306,7 @@ static void apply_automatic(set *s, const pelt_affine *matrices) {
     uint32_t joints = f->model.skeleton->joint_count;
     bool bulges = f->options.corrective == PELT_CORRECTIVE_NONE;
     pelt_drive_rule r = {.turn_count = 1,
-                         .turns = (float[]){0.5f},
+                         .turns = (float[]){0.5f, 0.25f, 0.75f},
                          .twists = (float[]){0.25f, 0.5f, 0.75f},
                          .upstream = bulges,
                          .downstream = bulges,
@@ -314,7 +316,8 @@ static void apply_automatic(set *s, const pelt_affine *matrices) {
     for (kind_step which = TURNS; which < KIND_STEPS; which++)
         for (uint32_t j = 0; j < joints; j++) {
             bool dropped = pelt_name_listed(f->options.fitted.drop_joints, f->model.skeleton->names[j]);
-            r.twist_count = f->twists && f->twists[j] ? 3 : 0;
+            r.twist_count = f->steps && f->steps[j] == PELT_STEPS_TWIST ? 3 : 0;
+            r.turn_count = f->steps && f->steps[j] == PELT_STEPS_TURN ? 3 : 1;
             if (angles[j] > least_angle && !dropped) apply(s, j, &r, which);
         }
 }
@@ -336,14 +339,18 @@ static uint32_t open_set(set *s, pelt_fitting *f, uint32_t *first) {
     return singular;
 }
 
-pelt_result pelt_find_twisting(pelt_fitting *f, bool *twisting, pelt_error *error) {
+pelt_result pelt_find_steps(pelt_fitting *f, pelt_steps *steps, pelt_error *error) {
     set s;
     uint32_t first;
     pelt_affine *matrices = NULL;
     open_set(&s, f, &first);
     pelt_result result = pelt_example_matrices(f, &matrices, error);
-    for (uint32_t j = 0; j < f->model.skeleton->joint_count && !result; j++)
-        twisting[j] = reach_of(&s, j, matrices).twist > least_twist;
+    for (uint32_t j = 0; j < f->model.skeleton->joint_count && !result; j++) {
+        reach far = reach_of(&s, j, matrices);
+        steps[j] = far.twist > least_twist  ? PELT_STEPS_TWIST
+                   : far.angle > least_bend ? PELT_STEPS_TURN
+                                            : PELT_STEPS_HALF;
+    }
     return result;
 }
 
