@@ -213,7 +213,7 @@ static double biceps_tension(const sample_moment *moment, sample_random *random)
 static void wrist_pose(const sample_moment *moment, sample_random *random, double (*rotations)[4]) {
     (void)random;
     double step = moment->frame_count > 1 ? (double)moment->frame / (moment->frame_count - 1) : 0;
-    double angle = moment->training ? 170 * step : 85 * (1 - cos(360 * DEGREE * (step + 0.01)));
+    double angle = moment->training ? 170 * step : 84.6 * (1 - cos(360 * DEGREE * (step + 0.013)));
     sample_swing_twist(0, 0, angle * DEGREE, rotations[WRIST]);
 }
 

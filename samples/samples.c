@@ -243,7 +243,8 @@ static pelt_result make_bundle(void *user, pelt_error *error) {
 static const sample_recipe *find_recipe(const char *name, pelt_error *error) {
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         if (name && !strcmp(name, recipes[i]->name)) return recipes[i];
-    pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: no such sample; the samples are box, elbow, arm, biceps and humanoid",
+    pelt_fail(error, PELT_ERROR_ARGUMENT,
+              "%s: no such sample; the samples are box, elbow, arm, biceps, wrist and humanoid",
               name ? name : "(none)");
     return NULL;
 }
