@@ -408,8 +408,11 @@ static int compare(comparison *c) {
         c->panels = PELT_PANELS_SUPPORTS;
     else if (panels && !strcmp(panels, "displacements"))
         c->panels = PELT_PANELS_DISPLACEMENTS;
+    else if (panels && !strcmp(panels, "closeup"))
+        c->panels = PELT_PANELS_CLOSEUP;
     else if (panels && strcmp(panels, "errors"))
-        return cli_misuse(args, "--panels %s: expected errors, differences, poses, supports or displacements", panels);
+        return cli_misuse(args, "--panels %s: expected errors, closeup, differences, poses, supports or displacements",
+                          panels);
     if (!list_contestants(c) || !cli_count(args, "picture-size", &c->picture_size)) return CLI_MISUSE;
     if (c->picture_size && pelt_check_picture_size("picture_size", c->picture_size, &error)) return cli_error(&error);
     c->bundle = cli_bundle(args, args->inputs[0], &error);
@@ -493,8 +496,9 @@ const cli_command cli_compare = {
       CLI_OUTPUT},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame.", CLI_OUTPUT},
-     {"panels", "errors|differences|poses|supports|displacements",
-      "What the picture shows: errors; models and their differences; truth and models in six poses; or of eigen the "
+     {"panels", "errors|closeup|differences|poses|supports|displacements",
+      "What the picture shows: errors, as a whole or close up; models and their differences; truth and models in six "
+      "poses; or of eigen the "
       "supports of joints, or the first eigendisplacements of one."},
      {"show-joints", "NAME,...",
       "The joints whose supports, or the one whose eigendisplacements are shown; default those that displace most."},

@@ -58,6 +58,12 @@ static void say_targets(const exporting *x, const pelt_export_options *options, 
             "no frames to approximate\n",
             r->target_count, most);
     if (!r->compressed) return;
+    if (!pelt_has_corrective(&x->skin)) {
+        cli_say(x->args,
+                "  %u targets turn normals, which players move wrongly where joints scale: off by %.2g degrees RMS\n",
+                r->target_count, r->normal_rms_degrees);
+        return;
+    }
     if (r->whole_count)
         cli_say(x->args, "  the corrective's %u targets became %u, fitted to the frames of the clips: ", r->whole_count,
                 r->target_count);
@@ -173,7 +179,7 @@ const cli_command cli_export = {
     {{"clip", "CLIP,...", "Clips to write driven joints and correctives into; the others stay as they are."},
      {"output", "OUT.glb", "The file to write: .glb, or .gltf with a .bin."},
      {"embed", NULL, "Also embed the skin itself in OUT, for players that support pelt; others ignore it."},
-     {"no-normals", NULL, "Omit the normal deltas of correctives: smaller, and engines shade it as the blend does."},
+     {"no-normals", NULL, "Omit normal deltas: smaller, and engines shade it as the blend does."},
      {"targets", "N", "Maximum number of morph targets; default: 192, which every WebGL2 device supports."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints, for fewer nodes; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},

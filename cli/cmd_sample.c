@@ -111,7 +111,8 @@ const cli_command cli_sample = {
     "NAME|FILE.glb -o DIR",
     "Writes a built-in character, or your own with a known deformation, as a bundle.",
     "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), "
-    "biceps (the arm's elbow, with the control \"tension\" in .csv files) or humanoid (53 joints, for speed). Their "
+    "biceps (the arm's elbow, with the control \"tension\" in .csv files), wrist (the arm's wrist, "
+    "twisting by 170 degrees) or humanoid (53 joints, for speed). Their "
     "true deformation is given by a formula that linear blending cannot match. FILE.glb is a character of your own, "
     "with weights: DIR/FILE.glb gets clips with a truth given by a formula (limbs twist evenly along their length and "
     "swell where joints bend), so that methods can be compared on it before there are examples. face is a slow face "
@@ -133,5 +134,5 @@ const cli_command cli_sample = {
      {"hold-out", "CONTROL,...", "face: also write the training clips without these controls."},
      {"controls-only", NULL, "face: write controls but no points; `pelt keys --engine face` makes them."}},
     .example = "pelt sample arm -o .",
-    .first_words = "box|elbow|arm|biceps|humanoid|face",
+    .first_words = "box|elbow|arm|biceps|wrist|humanoid|face",
 };

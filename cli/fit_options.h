@@ -19,7 +19,7 @@
         {"drive", "FILE.json", "joints: which driven joints to add; default: automatic.", CLI_INPUT},                  \
         {"weights-first", NULL, "fit: fit weights for the blend alone, even if a corrective follows."},                \
         {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},           \
-        {"ridge", "X", "joints: penalty on squared weights, 0: none; default 1e-7, or 0 if that predicts better."},    \
+        {"ridge", "X", "joints: penalty on squared weights, 0: none; default 1e-7."},                                  \
         {"normal-scale", "X", "joints: weight of normals in the fit; default 0.01, 0: ignore them."},                  \
         {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},                 \
         {"principal-joints", "N", "wpsd: maximum joints in a vertex's pose distance; default: all that drive it."},    \

@@ -252,50 +252,77 @@ static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
     return result;
 }
 
-/* -- Which ridge --------------------------------------------------------------------------------------------------- */
+/* -- Which steps --------------------------------------------------------------------------------------------------- */
 
-/* For driven joints: with the default ridge, and without. */
-static void try_ridges(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double high, double errors[2],
-                       pelt_error *error) {
-    pelt_model none = {0};
-    pelt_fitting blind = {.bundle = f->bundle,
-                          .examples = kept,
-                          .options = f->options,
-                          .told = f->told,
-                          .noise = f->noise,
-                          .unridged = &none};
-    blind.options.joints.ridge = PELT_USUAL_RIDGE, blind.options.corrective = PELT_CORRECTIVE_NONE;
-    begin_part(&blind, f->low, high);
-    const pelt_arrangement *usual = fit_once(&blind, error);
-    errors[0] = blind_error(&blind, usual, held, error);
-    errors[1] = errors[0] < 0 ? -1 : blind_error(&blind, pelt_model_arrange(blind.arena, &none, error), held, error);
-    pelt_arena_free(blind.arena);
+/* A rough fit of driven joints with these steps, NULL: half turns only, and its errors on the held-out examples; NULL
+   after an error. */
+static pelt_measure *try_steps(const pelt_fitting *f, pelt_examples kept, pelt_examples held, const pelt_steps *steps,
+                               double low, double high, pelt_fitting *blind, pelt_error *error) {
+    *blind = (pelt_fitting){.bundle = f->bundle,
+                            .examples = kept,
+                            .options = f->options,
+                            .told = f->told,
+                            .noise = f->noise,
+                            .rough = true,
+                            .steps = steps};
+    blind->options.corrective = PELT_CORRECTIVE_NONE;
+    begin_part(blind, low, high);
+    const pelt_arrangement *trial = fit_once(blind, error);
+    return trial ? measure(blind, high, high, trial, held, error) : NULL;
 }
 
-/* The ridge of the blend "joints" if the user does not set it: the default, or none. The examples of the hold-out
+/* Takes the time until `end`. */
+static pelt_result compare_steps(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double end,
+                                 pelt_steps *steps, pelt_error *error) {
+    double middle = (f->low + end) / 2;
+    pelt_fitting fine, plain = {0};
+    pelt_measure *without = NULL, *with = try_steps(f, kept, held, steps, f->low, middle, &fine, error);
+    if (with) without = try_steps(f, kept, held, NULL, middle, end, &plain, error);
+    pelt_result result = without ? pelt_weigh_steps(&fine.model, with, without, steps, error) : error->code;
+    pelt_measure_free(with), pelt_measure_free(without);
+    pelt_arena_free(fine.arena), pelt_arena_free(plain.arena);
+    return result;
+}
+
+typedef struct stepping {
+    pelt_fitting f;
+    pelt_steps *steps;
+} stepping;
+
+static pelt_result find_steps(void *user, pelt_error *error) {
+    stepping *s = user;
+    s->f.model.skeleton = &s->f.bundle->skeleton;
+    return pelt_find_steps(&s->f, s->steps, error);
+}
+
+/* The steps of the blend "joints", if no rules say: those that pay on held-out examples. The examples of the hold-out
    figure must not influence it. Takes some of the time until f->high. */
-static pelt_result choose_ridge(pelt_fitting *f, pelt_error *error) {
-    enum { LEAST_EXAMPLES = 60 };
-    pelt_joints_options *o = &f->options.joints;
+static pelt_result choose_steps(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
+    enum { LEAST_EXAMPLES = 10 };
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), end = f->low + 0.3 * (f->high - f->low);
-    double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0), left[2] = {0};
-    if (f->options.blend != PELT_BLEND_JOINTS || o->ridge != 0 || o->influence_choice == PELT_CHOICE_RIGIDITY)
+    double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0);
+    if (f->options.blend != PELT_BLEND_JOINTS || f->options.joints.drive ||
+        f->options.joints.influence_choice == PELT_CHOICE_RIGIDITY)
         return PELT_OK;
     pelt_examples seen, unseen, kept, held;
     PELT_SCOPED pelt_arena *work = pelt_arena_new(0);
+    uint32_t joints = f->bundle->skeleton.joint_count, tried = 0;
+    pelt_steps *steps = PELT_NEW(arena, joints, pelt_steps);
+    if (!work || pelt_arena_failed(arena)) return pelt_no_memory(error);
     pelt_result result = pelt_split_examples(work, f->bundle, f->examples, fraction, &seen, &unseen, error);
     if (!result) result = pelt_split_examples(work, f->bundle, seen, 1.0 / 3, &kept, &held, error);
-    bool enough = !result && seen.count >= LEAST_EXAMPLES && held.count;
-    if (enough) {
-        try_ridges(f, kept, held, end, left, error);
-        f->low = end;
-        result = error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY ? error->code : PELT_OK;
-    }
-    if (enough && !result) *error = (pelt_error){0};
-    if (enough && left[0] >= 0 && left[1] >= 0) o->ridge = left[1] < left[0] ? -1 : PELT_USUAL_RIDGE;
+    if (result || seen.count < LEAST_EXAMPLES || !held.count) return result;
+    stepping all = {{.bundle = f->bundle, .examples = seen, .options = f->options, .arena = work}, steps};
+    result = pelt_stage(work, find_steps, &all, error);
+    for (uint32_t j = 0; j < joints; j++) tried += steps[j] != PELT_STEPS_HALF;
+    if (result || !tried) return result;
+    result = compare_steps(f, kept, held, end, steps, error);
+    f->low = end;
+    if (!result) f->steps = steps;
+    if (result != PELT_ERROR_CANCELLED && result != PELT_ERROR_MEMORY) *error = (pelt_error){0};
     f->report.seconds += pelt_wall_seconds() - wall;
     f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
-    return result;
+    return error->code;
 }
 
 /* -- Which normals ------------------------------------------------------------------------------------------------- */
@@ -316,7 +343,8 @@ static void try_normals(const pelt_fitting *f, pelt_examples kept, pelt_examples
                           .examples = kept,
                           .options = f->options,
                           .told = f->told,
-                          .noise = f->noise};
+                          .noise = f->noise,
+                          .steps = f->steps};
     blind.options.normals = PELT_NORMALS_ROWS;
     if (f->options.corrective == PELT_CORRECTIVE_KERNEL) blind.options.kernel.family = PELT_FAMILY_KERNEL; /* quick */
     begin_part(&blind, f->low, high);
@@ -330,15 +358,14 @@ static void try_normals(const pelt_fitting *f, pelt_examples kept, pelt_examples
     pelt_arena_free(blind.arena);
 }
 
-/* Rows or the surface, by examples that are held out of a quick fit; like ridges, never by those of the hold-out
+/* Rows or the surface, by examples that are held out of a quick fit; like steps, never by those of the hold-out
    figure. Takes some of the time until f->high. */
 static pelt_result choose_normals(pelt_fitting *f, pelt_error *error) {
     double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), end = f->low + 0.2 * (f->high - f->low);
     double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0);
     if (f->options.normals != PELT_NORMALS_AUTO) return PELT_OK;
     f->options.normals = f->options.corrective == PELT_CORRECTIVE_NONE ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS;
-    if (f->options.corrective == PELT_CORRECTIVE_NONE || f->options.preset)
-        return PELT_OK;
+    if (f->options.corrective == PELT_CORRECTIVE_NONE || f->options.preset) return PELT_OK;
     pelt_examples seen, unseen, kept, held;
     double rows = -1, surface = -1;
     PELT_SCOPED pelt_arena *work = pelt_arena_new(0);
@@ -364,8 +391,12 @@ static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_
     pelt_result result = pelt_split_examples(f->arena, f->bundle, f->examples, fraction, &r->kept, &r->held, error);
     if (result || !r->held.count || !r->kept.count) return result;
     name_own_clips(f->bundle, f->given, r->kept), name_own_clips(f->bundle, f->given, r->held);
-    pelt_fitting blind = {
-        .bundle = f->given, .given = f->given, .examples = r->kept, .options = f->options, .told = f->told};
+    pelt_fitting blind = {.bundle = f->given,
+                          .given = f->given,
+                          .examples = r->kept,
+                          .options = f->options,
+                          .told = f->told,
+                          .steps = f->steps};
     PELT_SCOPED pelt_arena *clean = pelt_arena_new(0);
     if (!clean) return pelt_no_memory(error);
     begin_part(&blind, ends[1], ends[2]);
@@ -400,7 +431,7 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_e
     if (measured) share_time(&f->options, ends);
     begin_part(f, 0, ends[0]);
     if (is_fitted(&f->options) && clean_examples(f, clean, error)) return NULL;
-    if (f->examples.count && (choose_ridge(f, error) || choose_normals(f, error))) return NULL;
+    if (f->examples.count && (choose_steps(f, clean, error) || choose_normals(f, error))) return NULL;
     const pelt_arrangement *arrangement = fit_once(f, error);
     if (!arrangement) return NULL;
     if (measured) {

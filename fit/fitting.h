@@ -7,8 +7,8 @@
 #include "fit/examples/points.h"
 #include "model/model.h"
 
-/* The default ridge of the blend "joints", unless cross-validation finds that none is better. */
-#define PELT_USUAL_RIDGE 1e-7
+/* Driven joints that rotate with a joint: half its turn; that, and quarters of its twist or of its turn. */
+typedef enum pelt_steps { PELT_STEPS_HALF, PELT_STEPS_TWIST, PELT_STEPS_TURN } pelt_steps;
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
 
@@ -25,10 +25,11 @@ typedef struct pelt_fitting {
     pelt_progress told; /* the caller's; the one in `options` maps this part's progress to the total and calls it */
     double low, high;   /* the range of the total progress that this part covers */
     pelt_watch watch;
-    pelt_model *unridged; /* for the blend "joints" without a ridge, both rough, to compare; or NULL */
-    pelt_bundle *given;   /* by the caller: `bundle` may be a clean copy of it, and errors are those against this one */
-    double noise;         /* in every coordinate of the examples, before it was removed (examples/clean.c); 0: none */
-    double pull;          /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
+    bool rough;              /* only to be compared with another fit: fewer sweeps for the blend "joints" */
+    const pelt_steps *steps; /* [joint] of driven joints that no rules choose; NULL: half turns only */
+    pelt_bundle *given; /* by the caller: `bundle` may be a clean copy of it, and errors are those against this one */
+    double noise;       /* in every coordinate of the examples, before it was removed (examples/clean.c); 0: none */
+    double pull;        /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
 } pelt_fitting;
 
 /* Whether correctives change the rest normals too. */
@@ -55,6 +56,14 @@ pelt_result pelt_fit_blend(pelt_fitting *fitting, pelt_error *error);
 /* Adds driven joints to the model: those that the options name, or that the examples call for
    (blend/driven_choice.c). */
 pelt_result pelt_choose_driven(pelt_fitting *fitting, pelt_error *error);
+
+/* The steps that joints may be given, by how far they rotate in the examples; runs in a stage. */
+pelt_result pelt_find_steps(pelt_fitting *fitting, pelt_steps *steps, pelt_error *error);
+
+/* Takes from the joints the steps that do not pay: `with` is the measure of the model, which has them, on held-out
+   examples, `without` that of a model that has half turns only (blend/steps.c). */
+pelt_result pelt_weigh_steps(const pelt_model *model, const pelt_measure *with, const pelt_measure *without,
+                             pelt_steps *steps, pelt_error *error);
 
 /* Weights from the distance of a vertex to the bones (blend/distance.c). `influences` is the largest number of joints
    per vertex. */

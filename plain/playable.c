@@ -1,4 +1,5 @@
-/* playable.c: the corrective of a skin as a few morph targets with weights from 0 to 1.
+/* playable.c: the corrective of a skin as a few morph targets with weights from 0 to 1; and changes of normals where joints
+   scale, which players carry wrongly (carried.h).
 
    Few: row f of the matrix D is the effect of the corrective on the rest pose in frame f of the clips: displacements,
    and changes of normals. The best approximation by n targets and weights is the truncated singular value decomposition
@@ -19,6 +20,7 @@
    and the rest pose still has weights of 0. */
 
 #include "plain/playable.h"
+#include "plain/carried.h"
 #include "model/posing.h"
 #include "model/targets.h"
 #include "rig/linear.h"
@@ -32,6 +34,8 @@
 #define TURN 0.01
 /* An RMS error below this fraction of the diagonal is rounding. */
 #define ROUNDING 1e-6
+/* Normals without a corrective may be off by this, in radians RMS: half a degree. */
+#define UNSEEN_TURN 0.00872665
 /* Tolerated loss of sums that cancel, as a fraction of the diagonal. */
 #define LOST 1e-5
 
@@ -49,6 +53,7 @@ typedef struct playing {
     const pelt_model *model;
     pelt_posing posing;
     const pelt_playable_options *options;
+    bool corrects, carries; /* has a corrective; changes normals as joints that scale require */
     const uint32_t *slot_vertices;
     size_t clip_count;
     const pelt_clip *const *clips;
@@ -68,12 +73,10 @@ typedef struct playing {
 
 /* -- The corrective in a frame --------------------------------------------------------------------------- */
 
-/* Displacements and changes of normals of frame f; `locals` gets its joints, `pose` has room for it. */
-static void unblended_row(const playing *x, size_t f, pelt_arena *scratch, pelt_transform *locals, void *pose,
-                          float *row) {
+/* Displacements and changes of normals in a pose, whose palette is spoilt. */
+static void unblended_row(const playing *x, void *pose, float *row) {
     const pelt_model *model = x->model;
     size_t n = 3 * x->vertex_count;
-    pelt_posing_frame(&x->posing, x->clip_of[f], x->number_of[f], scratch, locals, pose);
     pelt_posing_unblended(x->skin, pose, x->slot_vertices, row, x->width > n ? row + n : NULL);
     for (size_t i = 0; i < n; i++) row[i] -= model->positions[i];
     for (size_t i = n; i < x->width; i++) row[i] -= model->normals[i - n];
@@ -97,15 +100,23 @@ static void blended_linear(const pelt_model *model, const pelt_affine *matrices,
 
 static void gather_row(void *user, size_t f, pelt_arena *scratch) {
     const playing *x = user;
+    size_t n = 3 * x->vertex_count;
+    float *row = x->rows + f * x->width, *posed = PELT_NEW(scratch, 2 * n, float);
     pelt_transform *locals = PELT_NEW(scratch, x->skin->joint_count, pelt_transform);
     void *pose = pelt_alloc(scratch, pelt_scratch_size(x->skin), 1);
-    unblended_row(x, f, scratch, locals, pose, x->rows + f * x->width);
+    pelt_posing_frame(&x->posing, x->clip_of[f], x->number_of[f], scratch, locals, pose);
+    if (x->carries)
+        pelt_deform_to(
+            x->skin, pose, pelt_all_blocks(x->skin),
+            &(pelt_output){.positions.data = posed, .normals.data = posed + n, .vertices = x->slot_vertices});
+    if (x->corrects) unblended_row(x, pose, row);
     const pelt_affine *matrices = blend_matrices(x, locals, scratch);
     for (size_t v = 0; v < x->vertex_count; v++) {
         double linear[9], square = 0;
         blended_linear(x->model, matrices, v, linear);
         for (int c = 0; c < 9; c++) square += linear[c] * linear[c] / 3;
         x->stretch[f * x->vertex_count + v] = (float)square;
+        if (x->carries) pelt_carried_change(linear, posed + n + 3 * v, x->model->normals + 3 * v, row + n + 3 * v);
     }
 }
 
@@ -143,9 +154,10 @@ static double *gram_matrix(playing *x) {
     return gram;
 }
 
-/* The smallest number of eigenvectors that leaves only rounding; values are ascending. */
+/* The smallest number of eigenvectors that leaves only rounding or, without a corrective, what nobody sees; values are
+   ascending. */
 static uint32_t rank_of(const playing *x, const double *values, uint32_t most) {
-    double limit = ROUNDING * x->posing.bundle->mesh.diagonal, tail = 0;
+    double limit = (x->corrects ? ROUNDING : UNSEEN_TURN * TURN) * x->posing.bundle->mesh.diagonal, tail = 0;
     uint32_t rank = x->frame_count;
     limit *= limit * x->frame_count * (double)x->vertex_count;
     for (uint32_t i = 0; i < x->frame_count && rank > 1; i++) {
@@ -279,10 +291,13 @@ static void add_targets(const pelt_target *targets, uint32_t count, const float 
             sum[3 * (size_t)targets[k].vertices[i / 3] + i % 3] += (double)weights[k] * targets[k].deltas[i];
 }
 
-/* The angle between two normals given as changes of the same rest normal. */
-static double turn_between(const float rest[3], const float change[3], const double other[3]) {
-    double a[3], b[3], cross[3];
-    for (int c = 0; c < 3; c++) a[c] = (double)rest[c] + change[c], b[c] = rest[c] + other[c];
+/* The angle between two normals, given as changes of the same rest normal, once a player has moved both. */
+static double turn_between(const double linear[9], const float rest[3], const float change[3], const double other[3]) {
+    double a[3] = {0}, b[3] = {0}, cross[3];
+    for (int i = 0; i < 9; i++) {
+        a[i / 3] += linear[i] * ((double)rest[i % 3] + change[i % 3]);
+        b[i / 3] += linear[i] * (rest[i % 3] + other[i % 3]);
+    }
     pelt_cross(a, b, cross);
     return atan2(pelt_length(cross), pelt_dot(a, b));
 }
@@ -320,7 +335,7 @@ static void cost_of_frame(void *user, size_t f, pelt_arena *scratch) {
             cost->truth[0] += error * error, cost->truth[1] += (error + moved[c]) * (error + moved[c]);
         }
         if (!out->normals) continue;
-        double turn = turn_between(x->model->normals + 3 * v, row + n + 3 * v, sum + n + 3 * v);
+        double turn = turn_between(linear, x->model->normals + 3 * v, row + n + 3 * v, sum + n + 3 * v);
         cost->turns += turn * turn;
     }
 }
@@ -405,6 +420,7 @@ static pelt_result make_playable(void *user, pelt_error *error) {
     pelt_slot_vertices(skin, slot_vertices);
     x->slot_vertices = slot_vertices;
     list_frames(x);
+    if (!x->frame_count && !x->corrects) return PELT_OK;
     if (!x->frame_count && pelt_skin_corrective(skin)->weighted)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "weighted PSD has no morph targets; they are made for the frames of clips, so name some "
@@ -414,9 +430,10 @@ static pelt_result make_playable(void *user, pelt_error *error) {
         out->count = out->whole = whole.count, out->positions = whole.positions, out->normals = whole.normals;
         return result;
     }
-    x->width = (x->options->normals && (tilts.floats || tilts.shorts) ? 6 : 3) * x->vertex_count;
-    out->compressed = pelt_skin_corrective(skin)->weighted || !take_whole(x, &whole, error, &result);
+    x->width = (x->carries || (x->options->normals && (tilts.floats || tilts.shorts)) ? 6 : 3) * x->vertex_count;
+    bool whole_fits = x->corrects && !pelt_skin_corrective(skin)->weighted && take_whole(x, &whole, error, &result);
     if (result) return result;
+    out->compressed = !whole_fits || x->carries;
     if (out->compressed) compress(x);
     make_positive(x);
     if (out->compressed) count_costs(x);
@@ -437,8 +454,10 @@ pelt_result pelt_playable_of(pelt_arena *arena, const pelt_skin *skin, const pel
                  .clip_count = clip_count,
                  .clips = clips,
                  .vertex_count = skin->vertex_count,
+                 .corrects = pelt_has_corrective(skin),
+                 .carries = options->normals && pelt_scales_normals(model),
                  .out = out};
     *out = (pelt_playable){0};
-    if (!pelt_has_corrective(skin)) return PELT_OK;
+    if (!x.corrects && !x.carries) return PELT_OK;
     return pelt_stage(arena, make_playable, &x, error);
 }

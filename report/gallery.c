@@ -108,7 +108,7 @@ static bool closeup_view(const plan *p, const float *truth, const float *heat, u
     *view = (pelt_view){.elevation = ELEVATION, .distance = pelt_view_distance(wide)};
     for (int i = 0; i < 3; i++) view->center[i] = middle[i];
     view->radius = fmin(fmax(2.5 * sqrt(spread / weight), 0.14 * wide->radius), 0.34 * wide->radius);
-    return isfinite(view->radius) && isfinite(view->center[0] + view->center[1] + view->center[2]) && strong < 0.15 * n;
+    return isfinite(view->radius) && isfinite(view->center[0] + view->center[1] + view->center[2]) && strong < 0.25 * n;
 }
 
 /* -- Planning ------------------------------------------------------------------------------------------------------ */

@@ -116,6 +116,7 @@ pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pel
    eigendisplacements of its first joint (figures 3 and 5 of the EigenSkin paper). */
 typedef enum pelt_panels {
     PELT_PANELS_ERRORS,
+    PELT_PANELS_CLOSEUP,
     PELT_PANELS_DIFFERENCES,
     PELT_PANELS_POSES,
     PELT_PANELS_SUPPORTS,

@@ -1,6 +1,6 @@
-/* sheet.c: one picture for a page or a README: the truth, then every method's model and its errors; or where methods
-   differ; or poses; or what EigenSkin found at joints. Errors of up to two methods are in one row; more are in several,
-   each with its error below it. */
+/* sheet.c: one picture for a page or a README: the truth, then every method's model and its errors, as a whole or close
+   up; or where methods differ; or poses; or what EigenSkin found at joints. Errors of up to two methods are in one row;
+   more are in several, each with its error below it. */
 
 #include "report/page.h"
 #include <math.h>
@@ -128,7 +128,13 @@ pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, 
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is no frame to draw");
     pelt_result result = gallery_make(page, true, &g, error);
     if (result) return result;
+    if (panels == PELT_PANELS_CLOSEUP && !g.closeups[0].used) {
+        gallery_free(&g);
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "there is no place to show close up: errors are everywhere, or nowhere");
+    }
     if (panels == PELT_PANELS_ERRORS) show_errors(&s, &g.frames[0]);
+    if (panels == PELT_PANELS_CLOSEUP) show_errors(&s, &g.closeups[0]);
     if (panels == PELT_PANELS_DIFFERENCES) show_differences(&s, &g);
     if (panels == PELT_PANELS_POSES) show_poses(&s, g.poses);
     gallery_free(&g);

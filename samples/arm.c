@@ -12,7 +12,8 @@
    so bends are round, and the twist of the wrist is spread over the whole forearm, as in an arm with two bones.
 
    "biceps" is the same arm with only the elbow moving, and a muscle that can also be tensed in any pose: the control
-   "tension", which no joint reflects. */
+   "tension", which no joint reflects. "wrist" is the arm with only the wrist twisting, by 170 degrees: farther than an arm
+   can, and as far as shows what linear blending makes of it (Mohr & Gleicher's figure 4). */
 
 #include "samples/build.h"
 #include "samples/arm.h"
@@ -207,6 +208,17 @@ static double biceps_tension(const sample_moment *moment, sample_random *random)
     return tension;
 }
 
+/* -- The wrist ----------------------------------------------------------------------------------------------------- */
+
+static void wrist_pose(const sample_moment *moment, sample_random *random, double (*rotations)[4]) {
+    (void)random;
+    double step = moment->frame_count > 1 ? (double)moment->frame / (moment->frame_count - 1) : 0;
+    double angle = moment->training ? 170 * step : 84.6 * (1 - cos(360 * DEGREE * (step + 0.013)));
+    sample_swing_twist(0, 0, angle * DEGREE, rotations[WRIST]);
+}
+
+const sample_recipe sample_wrist = {"wrist",  2972,    18,         40,    {0, 1, 0, 0}, skeleton,
+                                    arm_mesh, weights, wrist_pose, truth, NULL,         NULL};
 const sample_recipe sample_biceps = {"biceps", 2972,    49,          60,    {0, 1, 0, 0}, skeleton,
                                      arm_mesh, weights, biceps_pose, truth, "tension",    biceps_tension};
 const sample_recipe sample_arm = {"arm",    11574,   100,  60,    {0, 1, 0, 0}, skeleton,

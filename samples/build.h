@@ -62,7 +62,7 @@ typedef struct sample_recipe {
     double (*control_value)(const sample_moment *moment, sample_random *random);
 } sample_recipe;
 
-extern const sample_recipe sample_box, sample_elbow, sample_arm, sample_biceps, sample_humanoid;
+extern const sample_recipe sample_box, sample_elbow, sample_arm, sample_biceps, sample_wrist, sample_humanoid;
 
 /* Weights that fall off smoothly with the distance to each bone: 1 for the nearest bone, 0 for one that is farther by
    `falloff`. */

@@ -9,9 +9,9 @@ enum { LEAST_VERTICES = 100, MOST_VERTICES = 4000000, MOST_INFLUENCES = 4 };
 
 static const uint64_t most_bytes = (uint64_t)4 << 30; /* of true positions */
 
-static const sample_recipe *const recipes[] = {&sample_box, &sample_elbow, &sample_arm, &sample_biceps,
-                                               &sample_humanoid};
-const char *const pelt_sample_names[] = {"box", "elbow", "arm", "biceps", "humanoid", NULL};
+static const sample_recipe *const recipes[] = {&sample_box,    &sample_elbow, &sample_arm,
+                                               &sample_biceps, &sample_wrist, &sample_humanoid};
+const char *const pelt_sample_names[] = {"box", "elbow", "arm", "biceps", "wrist", "humanoid", NULL};
 
 double sample_uniform(sample_random *random, double low, double high) {
     uint64_t x = random->state += 0x9e3779b97f4a7c15u;
@@ -243,7 +243,8 @@ static pelt_result make_bundle(void *user, pelt_error *error) {
 static const sample_recipe *find_recipe(const char *name, pelt_error *error) {
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         if (name && !strcmp(name, recipes[i]->name)) return recipes[i];
-    pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: no such sample; the samples are box, elbow, arm, biceps and humanoid",
+    pelt_fail(error, PELT_ERROR_ARGUMENT,
+              "%s: no such sample; the samples are box, elbow, arm, biceps, wrist and humanoid",
               name ? name : "(none)");
     return NULL;
 }

@@ -7,8 +7,8 @@
 #include "rig/rig.h"
 
 /* "box" (Mohr & Gleicher's twisting box), "elbow" (a bending tube), "arm" (collar, shoulder, elbow, wrist),
-   "biceps" (the arm's elbow, and a muscle that the control "tension" raises in any pose), "humanoid" (53 joints, for
-   speed; its truth is its own linear blend). */
+   "biceps" (the arm's elbow, and a muscle that the control "tension" raises in any pose), "wrist" (the arm's wrist,
+   twisting by 170 degrees), "humanoid" (53 joints, for speed; its truth is its own linear blend). */
 typedef struct pelt_sample_options {
     const char *name;
     uint32_t vertices; /* exact count; 0: the sample's default */

@@ -239,6 +239,64 @@ static void weights_are_from_0_to_1_and_play_like_the_skin(void **state) {
     }
 }
 
+/* A player's normals: morphed, moved by the blended matrices of positions, whatever they scale. Returns the sum of the
+   squared angles between them and the skin's, in degrees. */
+static double angles_of_player(const subject *s, const pelt_playable *t, const float *weights,
+                               const pelt_affine *matrices, const float *own) {
+    const pelt_influences *in = &s->model.influences;
+    uint32_t n = s->model.vertex_count;
+    double *morphed = malloc(3 * (size_t)n * sizeof *morphed), sum = 0;
+    for (size_t i = 0; i < 3 * (size_t)n; i++) morphed[i] = s->model.normals[i];
+    for (uint32_t k = 0; k < t->count; k++)
+        for (size_t i = 0; i < 3 * (size_t)t->normals[k].count; i++)
+            morphed[3 * (size_t)t->normals[k].vertices[i / 3] + i % 3] += weights[k] * t->normals[k].deltas[i];
+    for (size_t v = 0; v < n; v++) {
+        double moved[3] = {0}, along = 0, square = 0;
+        for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++)
+            for (size_t c = 0; c < 9; c++)
+                moved[c / 3] +=
+                    in->weights[i] * matrices[in->joints[i]].m[4 * (c / 3) + c % 3] * morphed[3 * v + c % 3];
+        for (size_t c = 0; c < 3; c++) along += moved[c] * own[3 * v + c], square += moved[c] * moved[c];
+        double angle = acos(fmin(along / sqrt(square), 1)) * 180 / acos(-1);
+        sum += angle * angle;
+    }
+    free(morphed);
+    return sum;
+}
+
+/* Players move normals by the matrices of positions, which is wrong where a joint scales: without targets by degrees. */
+static void normals_of_joints_that_scale_are_carried_by_targets(void **state) {
+    (void)state;
+    subject s = *subject_of(PELT_METHOD_JOINTS);
+    pelt_error error;
+    pelt_playable t = playable(&s, PELT_EXPORT_TARGETS, true), few = playable(&s, 4, true), none = {0};
+    uint32_t frames = s.clip->frame_count, n = s.model.vertex_count;
+    float *positions = malloc(6 * (size_t)n * sizeof *positions), *own = positions + 3 * (size_t)n;
+    pelt_affine *matrices = calloc(pelt_model_matrix_count(&s.model), sizeof *matrices);
+    pelt_transform *locals = calloc(s.bundle->skeleton.joint_count, sizeof *locals);
+    pelt_player *player = pelt_player_new(&s.skin, s.bundle, &error);
+    double with = 0, with_few = 0, without = 0, count = (double)frames * n;
+    for (uint32_t k = 0; k < t.count; k++) assert_int_equal(t.positions[k].count, 0);
+    for (uint32_t f = 0; f < frames; f++) {
+        const float *weights = t.weights[0] + (size_t)f * t.count;
+        for (uint32_t k = 0; k < t.count; k++) assert_true(weights[k] >= 0 && weights[k] <= 1);
+        pelt_player_frame(player, s.clip, f, positions, own);
+        pelt_clip_pose(s.clip, &s.bundle->skeleton, f, locals);
+        pelt_model_matrices(&s.model, locals, matrices);
+        with += angles_of_player(&s, &t, weights, matrices, own);
+        with_few += angles_of_player(&s, &few, few.weights[0] + (size_t)f * few.count, matrices, own);
+        without += angles_of_player(&s, &none, NULL, matrices, own);
+    }
+    assert_true(few.count <= 4 && t.count <= 24);
+    assert_true(sqrt(without / count) > 3);
+    assert_true(sqrt(with / count) < 0.7);
+    assert_near(t.normals_rms, sqrt(with / count), 0.01 * t.normals_rms);
+    assert_near(few.normals_rms, sqrt(with_few / count), 0.01 * few.normals_rms);
+    assert_true(t.worst == 0 && t.rms == 0 && t.whole == 0);
+    assert_int_equal(playable(&s, PELT_EXPORT_TARGETS, false).count, 0);
+    free(positions), free(matrices), free(locals), pelt_player_free(player);
+}
+
 /* The corrective's effect on a vertex at rest: the skin's vertex, mapped back through the inverse blend. */
 static void unblend(const pelt_model *model, const pelt_affine *matrices, uint32_t v, const float *posed, double *out,
                     double *stretch) {
@@ -404,6 +462,7 @@ int main(void) {
         cmocka_unit_test(targets_turn_normals_as_the_skin_does),
         cmocka_unit_test(without_normals_only_targets_that_move_something_are_left),
         cmocka_unit_test(weights_are_from_0_to_1_and_play_like_the_skin),
+        cmocka_unit_test(normals_of_joints_that_scale_are_carried_by_targets),
         cmocka_unit_test(few_targets_are_the_best_there_are),
         cmocka_unit_test(what_few_targets_cost_is_told),
         cmocka_unit_test(as_many_targets_as_frames_are_exact_over_all_clips),

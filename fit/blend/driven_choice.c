@@ -1,7 +1,8 @@
 /* driven_choice.c: which driven joints are added to a skeleton (Mohr & Gleicher 2003, section 4.1).
 
-   Automatically: half the rotation of every joint that rotates in the examples, and bulges and dents for those with a
-   bone on either side. Or by rules, each for the joints it names.
+   Automatically: half the rotation of every joint that rotates in the examples, bulges and dents for those with a bone on
+   either side, and smaller steps where cross-validation has found that they pay (steps.c). Or by rules, each for the
+   joints it names.
 
    Bones are measured in the bind pose. A child or parent in exactly the same place has no bone; the next one along the
    chain replaces it. */
@@ -15,6 +16,10 @@ static const double usual_k = 8;             /* the paper's */
 static const double along_z = 0.09;          /* the squared sine of a bone's angle with z, 17 degrees */
 static const double no_bone = 1e-5;          /* of the diagonal */
 static const double least_angle = 0.0174533; /* one degree: joints that rotate less are not driven automatically */
+
+/* Smaller steps than half turns are tried for joints that twist by 20 degrees, or bend by 60: blends of joints that far
+   apart, or half as far where a half turn is between them, lose 1.5% and 3.4% of a limb's width. */
+static const double least_twist = 0.349066, least_bend = 1.0472;
 
 static const char *const words[] = {"turn", "twist", "bend"}; /* by kind */
 
@@ -228,18 +233,28 @@ static pelt_result apply_rules(set *s, const pelt_drive_rules *rules, pelt_error
 
 /* -- Automatic ----------------------------------------------------------------------------------------------------- */
 
-/* The largest rotation angle of a joint relative to its parent over the examples. */
-static void largest_angles(pelt_fitting *f, const pelt_affine *matrices, double *angles) {
-    const pelt_skeleton *skeleton = f->model.skeleton;
-    for (size_t e = 0; e < f->examples.count; e++)
-        for (uint32_t j = 0; j < skeleton->joint_count; j++) {
-            const pelt_affine *all = matrices + e * skeleton->joint_count;
-            pelt_affine motion, r;
-            const pelt_affine *parent = skeleton->parents[j] < 0 ? NULL : &all[skeleton->parents[j]];
-            if (!pelt_relative_rotation(parent, &all[j], &motion, &r)) continue;
-            double cosine = (r.m[0] + r.m[5] + r.m[10] - 1) / 2;
-            angles[j] = fmax(angles[j], acos(fmin(fmax(cosine, -1), 1)));
-        }
+/* The largest angles by which a joint rotates relative to its parent over the examples: in total, and about its bone. */
+typedef struct reach {
+    double angle, twist;
+} reach;
+
+static reach reach_of(const set *s, uint32_t joint, const pelt_affine *matrices) {
+    const pelt_skeleton *skeleton = s->f->model.skeleton;
+    float axis[3] = {0};
+    reach out = {0};
+    if (!s->singular[joint]) bone_axis(s, joint, axis);
+    for (size_t e = 0; e < s->f->examples.count; e++) {
+        const pelt_affine *all = matrices + e * skeleton->joint_count;
+        const pelt_affine *parent = skeleton->parents[joint] < 0 ? NULL : &all[skeleton->parents[joint]];
+        pelt_affine motion, r;
+        if (!pelt_relative_rotation(parent, &all[joint], &motion, &r)) continue;
+        /* The quaternion's x, y, z and w, both times 4 w. */
+        double q[3] = {r.m[9] - r.m[6], r.m[2] - r.m[8], r.m[4] - r.m[1]}, w = 1 + r.m[0] + r.m[5] + r.m[10];
+        double along = q[0] * axis[0] + q[1] * axis[1] + q[2] * axis[2];
+        out.angle = fmax(out.angle, acos(fmin(fmax(w / 2 - 1, -1), 1)));
+        out.twist = fmax(out.twist, 2 * atan2(fabs(along), fmax(w, 0)));
+    }
+    return out;
 }
 
 /* The first eigenvector of a symmetric matrix, scaled to the root of its eigenvalue, by repeated squaring: LAPACK's
@@ -290,34 +305,63 @@ static void apply_automatic(set *s, const pelt_affine *matrices) {
     pelt_fitting *f = s->f;
     uint32_t joints = f->model.skeleton->joint_count;
     bool bulges = f->options.corrective == PELT_CORRECTIVE_NONE;
-    pelt_drive_rule r = {
-        .turn_count = 1, .turns = (float[]){0.5f}, .upstream = bulges, .downstream = bulges, .k = usual_k};
+    pelt_drive_rule r = {.turn_count = 1,
+                         .turns = (float[]){0.5f, 0.25f, 0.75f},
+                         .twists = (float[]){0.25f, 0.5f, 0.75f},
+                         .upstream = bulges,
+                         .downstream = bulges,
+                         .k = usual_k};
     double *angles = PELT_NEW(f->arena, joints, double);
-    largest_angles(f, matrices, angles);
+    for (uint32_t j = 0; j < joints; j++) angles[j] = reach_of(s, j, matrices).angle;
     for (kind_step which = TURNS; which < KIND_STEPS; which++)
         for (uint32_t j = 0; j < joints; j++) {
             bool dropped = pelt_name_listed(f->options.fitted.drop_joints, f->model.skeleton->names[j]);
+            r.twist_count = f->steps && f->steps[j] == PELT_STEPS_TWIST ? 3 : 0;
+            r.turn_count = f->steps && f->steps[j] == PELT_STEPS_TURN ? 3 : 1;
             if (angles[j] > least_angle && !dropped) apply(s, j, &r, which);
         }
 }
 
-pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
+/* The bind pose. Returns the number of joints that have none, the first of them in `first`. */
+static uint32_t open_set(set *s, pelt_fitting *f, uint32_t *first) {
     const pelt_skeleton *skeleton = f->model.skeleton;
-    set s = {.f = f, .shortest = no_bone * f->bundle->mesh.diagonal};
-    s.bind = PELT_NEW(f->arena, skeleton->joint_count, pelt_affine);
-    s.singular = PELT_NEW(f->arena, skeleton->joint_count, bool);
-    uint32_t singular = 0, first = 0;
+    uint32_t singular = 0;
+    *s = (set){.f = f, .shortest = no_bone * f->bundle->mesh.diagonal};
+    s->bind = PELT_NEW(f->arena, skeleton->joint_count, pelt_affine);
+    s->singular = PELT_NEW(f->arena, skeleton->joint_count, bool);
+    s->bends = pelt_alloc(f->arena, skeleton->joint_count, sizeof *s->bends);
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         pelt_affine inverse;
         memcpy(inverse.m, skeleton->inverse_bind[j], sizeof inverse.m);
-        s.singular[j] = !pelt_affine_invert(&inverse, &s.bind[j]);
-        if (s.singular[j] && !singular++) first = j;
+        s->singular[j] = !pelt_affine_invert(&inverse, &s->bind[j]);
+        if (s->singular[j] && !singular++) *first = j;
     }
+    return singular;
+}
+
+pelt_result pelt_find_steps(pelt_fitting *f, pelt_steps *steps, pelt_error *error) {
+    set s;
+    uint32_t first;
+    pelt_affine *matrices = NULL;
+    open_set(&s, f, &first);
+    pelt_result result = pelt_example_matrices(f, &matrices, error);
+    for (uint32_t j = 0; j < f->model.skeleton->joint_count && !result; j++) {
+        reach far = reach_of(&s, j, matrices);
+        steps[j] = far.twist > least_twist  ? PELT_STEPS_TWIST
+                   : far.angle > least_bend ? PELT_STEPS_TURN
+                                            : PELT_STEPS_HALF;
+    }
+    return result;
+}
+
+pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
+    const pelt_skeleton *skeleton = f->model.skeleton;
+    set s;
+    uint32_t first = 0, singular = open_set(&s, f, &first);
     if (singular)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "singular-bind",
                   "%u joints are bound by a matrix that has no inverse and drive nothing, the first is \"%s\"",
                   singular, skeleton->names[first]);
-    s.bends = pelt_alloc(f->arena, skeleton->joint_count, sizeof *s.bends);
     pelt_affine *matrices = NULL;
     pelt_result result = pelt_example_matrices(f, &matrices, error);
     if (result) return result;

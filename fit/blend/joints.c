@@ -11,6 +11,10 @@
 /* Default weight of normals. */
 static const double usual_normal_scale = 0.01;
 
+/* Default price of a squared weight. It hardly changes the error, but keeps weights small where joints move nearly
+   alike: large ones that cancel would need more than single precision. */
+static const double usual_ridge = 1e-7;
+
 /* -- Normals ------------------------------------------------------------------------------------------------------- */
 
 /* Vertices of a point that shade as one form a facet. */
@@ -223,7 +227,7 @@ pelt_result pelt_fit_joints(pelt_fitting *f, pelt_error *error) {
                       .most = o->influences ? o->influences : 4,
                       .refit = o->fitted.rest == PELT_REST_REFIT,
                       .rigid = rigid,
-                      .ridge = setting(o->joints.ridge, PELT_USUAL_RIDGE, rigid),
+                      .ridge = setting(o->joints.ridge, usual_ridge, rigid),
                       .normal_scale = setting(o->joints.normal_scale, usual_normal_scale, rigid)};
     w.with_normals = w.normal_scale > 0;
     pelt_affine *matrices = NULL;
@@ -231,15 +235,6 @@ pelt_result pelt_fit_joints(pelt_fitting *f, pelt_error *error) {
     if (!result) result = rigid ? pelt_join_rigid(&w, matrices, error) : pelt_join_smooth(&w, error);
     if (result) return result;
     report(&w);
-    pelt_model all = f->model; /* with all driven joints */
     finish(&w);
-    if (f->unridged) {
-        pelt_model ridged = f->model;
-        f->model = all, w.ridge = 0, w.find_strength = false; /* already found */
-        set_normals(&w);
-        result = pelt_join_smooth(&w, error);
-        if (!result) finish(&w);
-        *f->unridged = f->model, f->model = ridged;
-    }
-    return result;
+    return PELT_OK;
 }

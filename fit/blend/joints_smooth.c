@@ -212,13 +212,7 @@ static pelt_weights get_set(const pelt_blend_result *r, uint32_t point) {
     return set;
 }
 
-/* The next step covers this range of the progress; with two rough fits, half of it, the second starting in the
-   middle. */
-static bool is_stopped(smoothing *s, double low, double high, uint32_t loops) {
-    if (s->rough) {
-        double begin = s->w->ridge > 0 ? 0.1 : 0.55;
-        low = begin + (low - 0.1) / 2, high = begin + (high - 0.1) / 2;
-    }
+static bool is_stopped(const smoothing *s, double low, double high, uint32_t loops) {
     return pelt_next_task(s->w->f->arena, "driven joints", low, high, loops);
 }
 
@@ -578,8 +572,7 @@ static void share(smoothing *s) {
 }
 
 void pelt_join_settle(pelt_joining *w) {
-    smoothing s = {
-        .w = w, .rough = w->f->unridged != NULL, .energies = PELT_NEW(w->f->arena, w->f->points.count, double)};
+    smoothing s = {.w = w, .rough = w->f->rough, .energies = PELT_NEW(w->f->arena, w->f->points.count, double)};
     w->rounds = PELT_NEW(w->f->arena, ROUNDS + 1, double), w->round_count = 0;
     w->rounds[w->round_count++] = energy(&s);
     for (int round = 0; round < ROUNDS; round++) {
@@ -595,7 +588,7 @@ pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
     uint32_t n = w->f->points.count, pool = w->most + SPARE > LEAST_POOL ? w->most + SPARE : LEAST_POOL;
     smoothing s = {.w = w,
                    .pool = pool < PELT_MOST_WEIGHTS ? pool : PELT_MOST_WEIGHTS,
-                   .rough = w->f->unridged != NULL,
+                   .rough = w->f->rough,
                    .energies = PELT_NEW(w->f->arena, n, double)};
     size_t room = (size_t)n * s.pool;
     s.wide = pelt_blend_result_new(w->f->arena, n, s.pool);

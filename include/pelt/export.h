@@ -28,7 +28,7 @@ typedef struct pelt_export_options {
     const pelt_clip *const *clips;
     size_t clip_count;
     uint32_t targets;  /* maximum morph targets, 2 to 65535; 0: PELT_EXPORT_TARGETS. Without clips there is no limit */
-    int plain_normals; /* 1: omit the normal deltas of correctives */
+    int plain_normals; /* 1: omit normal deltas: of correctives, and those for driven joints that scale */
     uint32_t threads;  /* 0: as many as the machine has */
     /* A skin to embed in the file for players that support pelt, usually the same one; NULL: none. Only with a bundle
        read from a file. */
@@ -39,7 +39,7 @@ typedef struct pelt_export_options {
 typedef struct pelt_export_report {
     uint32_t driven_count; /* driven joints, which are nodes now */
     uint32_t pair_count;   /* nodes for pairs of joints, which replace negative weights */
-    uint32_t target_count; /* morph targets of the corrective */
+    uint32_t target_count; /* morph targets: of the corrective, or of normals alone, where driven joints scale */
     uint32_t whole_count;  /* targets that the corrective is a sum of; 0: it is not a sum (wpsd) */
     uint32_t beyond_four;  /* vertices that follow more than four nodes, which some engines leave out */
     double shear;          /* largest element by which a node's matrix differs from what it should be: joints that are
@@ -54,7 +54,8 @@ typedef struct pelt_export_report {
 /* Writes the bundle's own file with the skin in it, which any engine plays: a .glb, or a .gltf and a .bin.
    Meshes, materials, images, nodes, cameras, extras and clips stay as they are. Weights and rest positions are those
    of the skin, driven joints become nodes, correctives morph targets with tracks of weights from 0 to 1; where these
-   would be too many, or the corrective is no sum, they are those that come nearest in the frames of the clips.
+   would be too many, or the corrective is no sum, they are those that come nearest in the frames of the clips. Where
+   driven joints scale, targets turn the normals, to half a degree, because players move normals as if they were points.
    `options` and `report` may be NULL. True positions of clips are loaded if they exist, for the report. */
 PELT_API pelt_result pelt_export(const pelt_skin *skin, pelt_bundle *bundle, const pelt_export_options *options,
                                  const char *path, pelt_export_report *report, pelt_error *error);

@@ -499,8 +499,8 @@ typedef struct pelt_convex_options {
 typedef struct pelt_joints_options {
     pelt_choice influence_choice;
     const pelt_drive_rules *drive; /* the driven joints to add; NULL: automatic */
-    double ridge; /* penalty on squared weights, up to 1e6; negative: none; 0: 1e-7, or none if that predicts better */
-    double normal_scale; /* weight of normals in the fit, up to 1e6; 0: 0.01, negative: ignore them */
+    double ridge;                  /* penalty on squared weights, up to 1e6; negative: none; 0: 1e-7 */
+    double normal_scale;           /* weight of normals in the fit, up to 1e6; 0: 0.01, negative: ignore them */
 } pelt_joints_options;
 
 /* All correctives. */
