@@ -116,6 +116,7 @@ static const option options_list[] = {
     {"preset", CHOICE, AT(eigen.preset), 0, PELT_PRESET_COUNT - 1, 0, CORRECTIVE(EIGEN), preset_names},
     {"per_vertex", COUNT, AT(kernel.per_vertex), 1, 64, 0, CORRECTIVE(KERNEL)},
     {"family", CHOICE, AT(kernel.family), 0, PELT_FAMILY_COUNT - 1, 0, CORRECTIVE(KERNEL), family_names},
+    {"balance", NUMBER, AT(kernel.balance), -INFINITY, 1, 0, CORRECTIVE(KERNEL)},
 };
 enum { OPTIONS = sizeof options_list / sizeof *options_list };
 

@@ -537,8 +537,12 @@ typedef struct pelt_eigen_options {
 
 /* The corrective "kernel". */
 typedef struct pelt_kernel_options {
-    uint32_t per_vertex; /* mean displacements per vertex, and as many changes of its normal, 1 to 64; 0: 10 */
+    uint32_t per_vertex; /* mean displacements per vertex, and as many changes of its normal, 1 to 64; 0: 10, or 16
+                            where learned features have so many examples that fewer would lose much */
     pelt_family family;
+    double balance; /* how far regions count by the error relative to their own displacements rather than in scene
+                       units, up to 1; 0: 0.5, negative: not at all. Without it small regions such as fingers keep most
+                       of their error, since that is small beside a body's */
 } pelt_kernel_options;
 
 /* What to fit, and how. All zero is a plain blend with the character's own weights. Options that the chosen blend and
