@@ -175,6 +175,8 @@ void cli_measure_text(const pelt_measure *measure, char *text, size_t size);
 
 /* Errors of every frame, as "frame_rms" and "frame_max". */
 void cli_add_frames(json_t *object, const pelt_measure *measure);
+/* A table of the worst regions. */
+void cli_say_regions(const cli_args *args, const pelt_measure *measure);
 
 /* --frame-errors and --vertex-errors: writes [frames][rms, max] and [vertices] of some measures of the same examples as
    .npy, stacked if there are several. False after a message. */

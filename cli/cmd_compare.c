@@ -151,6 +151,20 @@ static void print_remarks(const comparison *c) {
     if (worse) cli_say(c->args, "\n");
 }
 
+static const contestant *best_contestant(const comparison *c) {
+    const contestant *best = c->contestants;
+    for (const contestant *one = best; one < c->contestants + c->count; one++)
+        if (one->test_all->rms < best->test_all->rms) best = one;
+    return best;
+}
+
+static void print_regions(const comparison *c) {
+    const contestant *best = best_contestant(c);
+    if (!best->test_all->region_count) return;
+    cli_say(c->args, "\nerrors of %s/%s by region, in scene units\n", method_of(best), blend_of(best));
+    cli_say_regions(c->args, best->test_all);
+}
+
 static bool write_errors(const comparison *c) {
     const pelt_measure *measures[MOST_METHODS];
     for (size_t i = 0; i < c->count; i++) measures[i] = c->contestants[i].test_all;
@@ -165,7 +179,9 @@ static json_t *names_json(const pelt_clip **clips, size_t count) {
 
 static json_t *contestant_json(const comparison *c, const contestant *one) {
     json_t *test = json_object();
-    json_object_set_new(test, "all", pelt_measure_json(one->test_all, "", "all", c->test_examples));
+    json_t *all = pelt_measure_json(one->test_all, "", "all", c->test_examples);
+    json_object_set_new(all, "regions", pelt_regions_json(one->test_all));
+    json_object_set_new(test, "all", all);
     for (size_t t = 0; t < c->test_count; t++) {
         pelt_examples examples = pelt_bundle_examples(c->bundle, &c->test[t], 1);
         json_t *measure = pelt_measure_json(one->test[t], "", c->test[t]->name, examples);
@@ -225,9 +241,7 @@ static bool show_named(comparison *c, const char *name) {
 
 /* The frames worth a picture: the best method's worst, at one vertex and as a whole, and the first method's worst. */
 static void choose_frames(comparison *c) {
-    const contestant *best = c->contestants, *first = best;
-    for (const contestant *one = best; one < c->contestants + c->count; one++)
-        if (one->test_all->rms < best->test_all->rms) best = one;
+    const contestant *best = best_contestant(c), *first = c->contestants;
     show_frame(c, best->test_all->worst_frame, "largest error", best);
     show_frame(c, largest(best->test_all->frame_rms, best->test_all->frame_count), "worst frame as a whole", best);
     show_frame(c, first->test_all->worst_frame, "largest error", first);
@@ -443,6 +457,7 @@ static int compare(comparison *c) {
     cli_progress_about("%s", "");
     print_table(c);
     print_remarks(c);
+    print_regions(c);
     if (!write_errors(c)) return CLI_FAILED;
     const char *report = cli_value(args, "report"), *picture = cli_value(args, "picture");
     if ((report || picture) && write_report(c, report, picture, &error)) return cli_error(&error);

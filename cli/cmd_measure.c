@@ -79,6 +79,8 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
     json_t *more =
         pelt_json_pack("{worst_clip:s, worst_clip_by_rms:s, clips:o}", worst->clip->name, as_a_whole->name, list);
     json_object_update_new(object, more);
+    cli_say_regions(args, m);
+    json_object_set_new(object, "regions", pelt_regions_json(m));
     cli_add_frames(object, m);
     warn_if_worse(args, skin, m);
     bool written = cli_write_errors(args, (const pelt_measure *const *)&m, 1, false);
@@ -110,7 +112,8 @@ const cli_command cli_measure = {
     "pose's bounding-box diagonal. The others are relative to a linear blend with the file's weights, lower is "
     "better: rel_err; roughness, how much the error differs between neighbouring vertices, which shows as crumpling "
     "(not comparable between meshes of different sizes); jump, the largest change of the error from one frame to the "
-    "next, if the clip is a motion.",
+    "next, if the clip is a motion. Regions are the vertices that a joint moves most by the file's weights, and those "
+    "painted in one colour (COLOR_0).",
     run,
     2,
     2,

@@ -261,6 +261,25 @@ void cli_add_frames(json_t *object, const pelt_measure *measure) {
                                                   pelt_json_floats(measure->frame_max, measure->frame_count)));
 }
 
+void cli_say_regions(const cli_args *args, const pelt_measure *m) {
+    enum { SHOWN = 6 };
+    bool relatively = pelt_measure_is_relative(m); /* to a blend that is not exact */
+    for (int painted = 0; painted < 2; painted++) {
+        uint32_t count = 0;
+        for (const pelt_region *r = m->regions; r < m->regions + m->region_count; r++) {
+            char relative[16] = "";
+            if (r->painted != painted || count++ >= SHOWN) continue;
+            if (count == 1)
+                cli_say(args, "  %-24s vertices        rms        max%s\n",
+                        painted ? "by colour, worst first:" : "by joint, worst first:", relatively ? "  rel_err" : "");
+            if (relatively)
+                snprintf(relative, sizeof relative, isfinite(r->rel_err) ? "%9.3f" : "        -", r->rel_err);
+            cli_say(args, "    %-22s %8u %10.4g %10.4g%s\n", r->name, r->vertex_count, r->rms, r->max, relative);
+        }
+        if (count > SHOWN) cli_say(args, "    and %u more (--json lists all)\n", count - SHOWN);
+    }
+}
+
 bool cli_write_errors(const cli_args *args, const pelt_measure *const *measures, size_t count, bool several) {
     const char *frame_path = cli_value(args, "frame-errors"), *vertex_path = cli_value(args, "vertex-errors");
     size_t frames = measures[0]->frame_count, vertices = measures[0]->vertex_count;

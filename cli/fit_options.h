@@ -45,8 +45,12 @@
         {"displacements", "16|32", "Bits per displacement number; default 16 if that is exact enough."},               \
         {"per-joint", "N", "eigen: displacements per joint, and as many changes of normals; default 5."},              \
         {"per-vertex", "N",                                                                                            \
-         "kernel: mean displacements per vertex, and as many changes of its normal, default 10; eigen: the maximum, "  \
-         "half of them for its normal."},                                                                              \
+         "kernel: mean displacements per vertex, and as many changes of its normal, default 10, or 16 if examples "    \
+         "are "                                                                                                        \
+         "many; eigen: the maximum, half of them for its normal."},                                                    \
+        {"balance", "X",                                                                                               \
+         "kernel: 0: errors count in scene units, 1: relative to how far each region is displaced, so that fingers "   \
+         "count like thighs; default 0.5."},                                                                           \
         {"family", "kernel|arc|features",                                                                              \
          "kernel: what coefficients are made from: kernels of joints and pairs of joints, arc-cosine or other "        \
          "kernels of each joint with those next to it, or learned features of these; default whichever predicts "      \

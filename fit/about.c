@@ -46,6 +46,15 @@ json_t *pelt_measure_json(const pelt_measure *m, const char *skin, const char *c
     return join(object, look_json(m, examples));
 }
 
+json_t *pelt_regions_json(const pelt_measure *m) {
+    json_t *list = json_array();
+    for (const pelt_region *r = m->regions; r < m->regions + m->region_count; r++)
+        list = pelt_json_append(list, pelt_json_pack("{name:s, by:s, vertices:u, rms:f, max:f, rel_err:o}", r->name,
+                                                     r->painted ? "colour" : "joint", r->vertex_count, r->rms, r->max,
+                                                     pelt_json_number(r->rel_err)));
+    return list;
+}
+
 /* -- The blend ----------------------------------------------------------------------------------------------------- */
 
 static json_t *blend_json(const pelt_blend_findings *b, const pelt_fit_options *options) {

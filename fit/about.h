@@ -9,6 +9,9 @@
 /* A measure; `skin` and `clip` are display names. */
 json_t *pelt_measure_json(const pelt_measure *measure, const char *skin, const char *clip, pelt_examples examples);
 
+/* Its errors by region, the worst first. */
+json_t *pelt_regions_json(const pelt_measure *measure);
+
 /* What the fit of a corrective found: condition, damped, bound, storage_error; an empty object without one. */
 json_t *pelt_corrective_json(const pelt_fit_report *report, const pelt_bundle *bundle, pelt_examples examples);
 

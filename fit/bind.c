@@ -126,6 +126,28 @@ const float *pelt_measure_array(const pelt_measure *m, const char *name, size_t 
     return array;
 }
 
+static const pelt_region *region_at(const pelt_measure *m, size_t i) {
+    return m && i < m->region_count ? &m->regions[i] : NULL;
+}
+
+size_t pelt_measure_region_count(const pelt_measure *measure) { return measure ? measure->region_count : 0; }
+
+const char *pelt_measure_region_name(const pelt_measure *measure, size_t i) {
+    const pelt_region *region = region_at(measure, i);
+    return region ? region->name : NULL;
+}
+
+double pelt_measure_region_number(const pelt_measure *measure, size_t i, const char *name) {
+    const pelt_region *r = region_at(measure, i);
+    return !r || !name                     ? NAN
+           : !strcmp(name, "rms")          ? r->rms
+           : !strcmp(name, "max")          ? r->max
+           : !strcmp(name, "rel_err")      ? r->rel_err
+           : !strcmp(name, "painted")      ? r->painted
+           : !strcmp(name, "vertex_count") ? r->vertex_count
+                                           : NAN;
+}
+
 const void *pelt_bytes_data(const pelt_bytes *bytes) { return bytes ? bytes->bytes : NULL; }
 size_t pelt_bytes_size(const pelt_bytes *bytes) { return bytes ? bytes->size : 0; }
 

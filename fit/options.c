@@ -126,6 +126,7 @@ static const option options_list[] = {
     {"width", NUMBER, AT(eigen.width), 1e-3, 1e3, 0, CORRECTIVE(EIGEN)},
     {"per_vertex", COUNT, AT(kernel.per_vertex), 1, 64, 0, CORRECTIVE(KERNEL)},
     {"family", CHOICE, AT(kernel.family), 0, PELT_FAMILY_COUNT - 1, 0, CORRECTIVE(KERNEL), family_names},
+    {"balance", NUMBER, AT(kernel.balance), -INFINITY, 1, 0, CORRECTIVE(KERNEL)},
 };
 enum { OPTIONS = sizeof options_list / sizeof *options_list };
 

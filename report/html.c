@@ -258,6 +258,7 @@ static pelt_result put_page(const pelt_report_page *page, pelt_bytes *html, pelt
     text_put(&out, "</header>\n");
     put_table(&out, page);
     put_clip_table(&out, page);
+    put_regions(&out, page);
     text_format(&out, "<section>\n<h2>Error of every %s frame</h2>\n", page->test_count ? "held-out" : "training");
     put_plot(&out, page);
     text_put(&out, "</section>\n");

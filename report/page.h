@@ -101,6 +101,9 @@ void put_rest(text *out, const pelt_report_page *page, const strip sides[REST_SI
 /* Supports, eigendisplacements and error curves of the page's joints (joints.c). */
 void put_joints(text *out, const pelt_report_page *page);
 
+/* Errors by region, where the first row has any (regions.c). */
+void put_regions(text *out, const pelt_report_page *page);
+
 /* -- Plots (plot.c) ------------------------------------------------------------------------------------------------ */
 
 enum { PLOT_WIDTH = 1120, PLOT_LEFT = 66, PLOT_RIGHT = 62, PLOT_PANEL = 168 };

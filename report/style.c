@@ -64,6 +64,7 @@ const char page_style[] =
     ".ramp{flex:0 0 12px;border-radius:4px;print-color-adjust:exact;-webkit-print-color-adjust:exact}"
     ".ticks{display:flex;flex-direction:column;justify-content:space-between}"
     ".ticks span{white-space:nowrap}\n"
+    "details{margin-top:14px}summary{cursor:pointer;color:var(--accent);font-size:14.5px}"
     ".flat{display:flex;align-items:center;gap:10px;font-size:13px;color:var(--muted);margin:0 0 14px}"
     ".flat .ramp{flex:0 1 240px;height:12px}"
     ".findings{padding:0;margin:0;list-style:none}.findings li{margin:0 0 8px;padding-left:84px;text-indent:-84px;"

@@ -30,6 +30,17 @@ static void a_skin_is_made_and_run_by_functions_alone(void **state) {
     assert_ptr_equal(pelt_measure_array(held, "frame_rms", &count), report->holdout->frame_rms);
     assert_int_equal(count, report->holdout->frame_count);
     assert_null(pelt_measure_array(held, "frame_rough", &count));
+    const pelt_region *region = &report->holdout->regions[1];
+    assert_true(pelt_measure_region_count(held) == report->holdout->region_count && held->region_count > 1);
+    assert_string_equal(pelt_measure_region_name(held, 1), region->name);
+    assert_near(pelt_measure_region_number(held, 1, "rms"), region->rms, 0);
+    assert_near(pelt_measure_region_number(held, 1, "max"), region->max, 0);
+    assert_near(pelt_measure_region_number(held, 1, "rel_err"), region->rel_err, 0);
+    assert_near(pelt_measure_region_number(held, 1, "vertex_count"), region->vertex_count, 0);
+    assert_near(pelt_measure_region_number(held, 1, "painted"), 0, 0);
+    assert_true(isnan(pelt_measure_region_number(held, 1, "colour")));
+    assert_null(pelt_measure_region_name(held, held->region_count));
+    assert_null(pelt_measure_region_name(NULL, 0));
     assert_int_equal(count, 0);
 
     pelt_skin *skin = calloc(1, pelt_sizeof_skin());

@@ -716,6 +716,91 @@ static void the_budget_is_the_mean_over_all_vertices(void **state) {
     character_free(bundle);
 }
 
+/* -- Regions ------------------------------------------------------------------------------------------------------- */
+
+/* The joint that moves a vertex of a chain most: the upper of its two from half of the weight on. */
+static uint32_t region_of(const pelt_bundle *bundle, uint32_t v) {
+    const pelt_influences *in = &bundle->mesh.influences;
+    return in->joints[2 * (size_t)v + (in->weights[2 * (size_t)v + 1] > in->weights[2 * (size_t)v])];
+}
+
+/* Bulges that are 40 times smaller at the end of the chain. */
+static void uneven(const pelt_bundle *bundle, const double *angles, double *d) {
+    bulges(bundle, angles, d);
+    for (uint32_t v = 0; v < bundle->mesh.vertex_count; v++)
+        for (int c = 0; c < 3 && region_of(bundle, v) == JOINTS - 1; c++) d[3 * v + c] /= 40;
+}
+
+static void displacements_are_balanced_by_the_root_mean_square_of_their_region(void **state) {
+    (void)state;
+    double angles[MOST][JOINTS], energies[JOINTS] = {0}, all = 0, scales[JOINTS];
+    uint32_t count = examples(angles, 20), vertices[JOINTS] = {0};
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    corrected_parts p = corrected_parts_of(bundle, corrected_clip(bundle, "train", count, angles[0], uneven));
+    const pelt_influences *in = &bundle->mesh.influences;
+    pelt_example_displacements balanced = p.u;
+    size_t size = 3 * (size_t)count * p.u.point_count;
+    balanced.positions = malloc(size * sizeof *balanced.positions);
+    memcpy(balanced.positions, p.u.positions, size * sizeof *balanced.positions);
+    assert_int_equal(p.u.point_count, VERTICES);
+    for (uint32_t v = 0; v < VERTICES; v++, vertices[region_of(bundle, v - 1)]++)
+        for (uint32_t e = 0; e < count; e++)
+            for (int c = 0; c < 3; c++) {
+                double x = pelt_displacement(&p.u, e, p.u.point_of[v])[c];
+                energies[region_of(bundle, v)] += x * x, all += x * x / VERTICES;
+            }
+    for (int j = 0; j < JOINTS; j++) scales[j] = pow(all / (energies[j] / vertices[j]), 0.7 / 2);
+    assert_true(scales[JOINTS - 1] > 4 && scales[JOINTS - 1] < 32);
+    pelt_balance_regions(&p.f, 0.7, &balanced);
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        double wanted = 0;
+        for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) wanted += in->weights[i] * scales[in->joints[i]];
+        assert_near(balanced.scales[p.u.point_of[v]], wanted, 1e-4 * wanted);
+        for (uint32_t e = 0; e < count; e++)
+            for (int c = 0; c < 3; c++) {
+                double x = pelt_displacement(&p.u, e, p.u.point_of[v])[c];
+                assert_near(pelt_displacement(&balanced, e, p.u.point_of[v])[c], wanted * x, 1e-4 * fabs(wanted * x));
+            }
+    }
+    free(balanced.positions), corrected_parts_free(&p);
+}
+
+/* With one displacement per vertex something must be left; whose error that is depends on the balance. */
+static void a_small_region_is_not_sacrificed_to_large_ones(void **state) {
+    (void)state;
+    double angles[MOST][JOINTS], missed[2], others[2];
+    uint32_t count = examples(angles, 40);
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = corrected_clip(bundle, "train", count, angles[0], uneven);
+    for (int balanced = 0; balanced < 2; balanced++) {
+        pelt_fitting f = corrected_fitting(bundle, clip);
+        pelt_error error = {0};
+        double left[2] = {0}, none[2] = {0};
+        f.options.kernel.per_vertex = 1, f.options.kernel.balance = balanced ? 1 : -1;
+        assert_int_equal(fit_kernels(&f, &error), PELT_OK);
+        for (uint32_t e = 0; e < count; e++) {
+            double truth[3 * VERTICES] = {0}, made[3 * VERTICES] = {0};
+            pelt_transform locals[JOINTS];
+            for (uint32_t j = 0; j < JOINTS; j++) {
+                locals[j] = bundle->skeleton.rest[j];
+                memcpy(locals[j].rotation, character_turn(0, 0, 1, angles[e][j]).rotation, sizeof locals[j].rotation);
+            }
+            uneven(bundle, angles[e], truth);
+            assert_true(
+                pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, NULL, VERTICES, made, NULL));
+            for (size_t i = 0; i < 3 * VERTICES; i++) {
+                int small = region_of(bundle, (uint32_t)(i / 3)) == JOINTS - 1;
+                left[small] += pow(made[i] - truth[i], 2), none[small] += truth[i] * truth[i];
+            }
+        }
+        missed[balanced] = sqrt(left[1] / none[1]), others[balanced] = sqrt(left[0] / none[0]);
+        pelt_arena_free(f.arena);
+    }
+    assert_true(missed[1] < 0.6 * missed[0]);
+    assert_true(others[1] < 2 * others[0]); /* scaled back: the large ones are still right */
+    character_free(bundle);
+}
+
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
 static void the_truth_is_learned_and_the_rest_pose_kept(void **state) {
@@ -753,6 +838,7 @@ static void coefficients_of_a_cluster_solve_its_normal_equations(void **state) {
     corrected_parts p = corrected_parts_of(bundle, corrected_clip(bundle, "train", count, angles[0], bulges));
     pelt_error error = {0};
     p.f.options.normals = PELT_NORMALS_BLEND;
+    p.f.options.kernel.balance = -1; /* vectors are then orthonormal */
     assert_int_equal(fit_kernels(&p.f, &error), PELT_OK);
     const pelt_kernel *k = p.f.model.corrective->kernel;
     const pelt_displacements *d = p.f.model.corrective->displacements;
@@ -1113,6 +1199,8 @@ int main(void) {
         cmocka_unit_test(clusters_overlap_by_rings_with_weights_that_sum_to_one),
         cmocka_unit_test(components_are_those_of_lapack_and_the_budget_goes_to_the_best),
         cmocka_unit_test(kinds_of_points_are_told_apart_at_every_place),
+        cmocka_unit_test(displacements_are_balanced_by_the_root_mean_square_of_their_region),
+        cmocka_unit_test(a_small_region_is_not_sacrificed_to_large_ones),
         cmocka_unit_test(the_budget_is_the_mean_over_all_vertices),
         cmocka_unit_test(the_truth_is_learned_and_the_rest_pose_kept),
         cmocka_unit_test(coefficients_of_a_cluster_solve_its_normal_equations),

@@ -109,6 +109,54 @@ static void the_number_of_threads_does_not_change_a_byte(void **state) {
     pelt_measure_free(a), pelt_measure_free(b), character_free_skin(bytes), character_free(bundle);
 }
 
+/* Every vertex of frame f is off by (1 + v % 7) (1 + f % 3) / 100 along x; the skin is the file's own blend. */
+static void regions_are_what_a_joint_moves_most_and_what_is_painted_alike(void **state) {
+    (void)state;
+    static const char *const colors[] = {"red", "cyan"};
+    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
+    pelt_clip *clip = bending(bundle);
+    const pelt_influences *in = &bundle->mesh.influences;
+    double sums[JOINTS + 2] = {0}, most[JOINTS + 2] = {0};
+    uint32_t counts[JOINTS + 2] = {0}, found = 0;
+    float(*paint)[3] = calloc(VERTICES, sizeof *paint);
+    for (uint32_t v = 0; v < VERTICES; v++) {
+        uint32_t best = in->first[v], cyan = v % 4 == 0;
+        for (uint32_t i = best; i < in->first[v + 1]; i++)
+            if (in->weights[i] > in->weights[best]) best = i;
+        memcpy(paint[v], cyan ? (float[]){0.1f, 0.9f, 0.6f} : (float[]){0.7f, 0.2f, 0}, 12);
+        uint32_t own[2] = {in->joints[best], JOINTS + cyan};
+        for (int k = 0; k < 2; k++) counts[own[k]]++;
+        for (int f = 0; f < FRAMES; f++) {
+            double off = 0.01 * (1 + v % 7) * (1 + f % 3);
+            positions_of(clip)[3 * (f * VERTICES + v)] += (float)off;
+            for (int k = 0; k < 2; k++) sums[own[k]] += off * off, most[own[k]] = fmax(most[own[k]], off);
+        }
+    }
+    bundle->mesh.colors = paint[0];
+    pelt_skin skin;
+    pelt_bytes *bytes = character_pack(bundle, &skin);
+    pelt_measure *m = measure(&skin, bundle, clip, 2);
+    for (uint32_t i = 0; i < m->region_count; i++) {
+        const pelt_region *r = &m->regions[i];
+        int k = 0;
+        while (k < JOINTS + 1 && strcmp(r->name, k < JOINTS ? bundle->skeleton.names[k] : colors[k - JOINTS])) k++;
+        assert_int_equal(r->painted, k >= JOINTS);
+        assert_int_equal(r->vertex_count, counts[k]);
+        assert_near(r->rms, sqrt(sums[k] / ((double)FRAMES * counts[k])), 1e-6);
+        assert_near(r->max, most[k], 1e-5);
+        assert_near(r->rel_err, 1, 1e-4);
+        if (i > 0 && m->regions[i - 1].painted == r->painted) assert_true(m->regions[i - 1].rms >= r->rms);
+        found += counts[k];
+    }
+    assert_int_equal(found, 2 * VERTICES); /* all of them, by joint and by colour */
+    pelt_measure_free(m);
+    for (uint32_t v = 0; v < VERTICES; v++) memset(paint[v], 0, sizeof paint[v]); /* one colour says nothing */
+    m = measure(&skin, bundle, clip, 1);
+    for (uint32_t i = 0; i < m->region_count; i++) assert_int_equal(m->regions[i].painted, 0);
+    bundle->mesh.colors = NULL;
+    free(paint), pelt_measure_free(m), character_free_skin(bytes), character_free(bundle);
+}
+
 /* A flat square that the skin leaves alone, while the true one is tilted: by 10 degrees, by 30, and not at all. */
 static void a_tilt_of_the_truth_is_the_angle_of_the_normals_in_degrees(void **state) {
     (void)state;
@@ -576,6 +624,7 @@ int main(void) {
         cmocka_unit_test(a_skin_half_as_wrong_as_the_blend_has_rel_err_one_half),
         cmocka_unit_test(the_worst_frame_and_vertex_are_found),
         cmocka_unit_test(the_number_of_threads_does_not_change_a_byte),
+        cmocka_unit_test(regions_are_what_a_joint_moves_most_and_what_is_painted_alike),
         cmocka_unit_test(a_tilt_of_the_truth_is_the_angle_of_the_normals_in_degrees),
         cmocka_unit_test(joints_are_matched_by_name_when_their_order_differs),
         cmocka_unit_test(a_player_gives_the_mesh_in_its_own_order),

@@ -104,6 +104,7 @@ static void options_that_nobody_uses_are_refused_with_those_who_do(void **state)
     refused((pelt_fit_options){P, .eigen.per_vertex = 5}, "per_vertex", "eigen and kernel; psd");
     refused((pelt_fit_options){K, .eigen.per_vertex = 5}, "per_vertex", "eigen");
     refused((pelt_fit_options){E, .kernel.per_vertex = 5}, "per_vertex", "kernel");
+    refused((pelt_fit_options){E, .kernel.balance = 0.5}, "balance", "kernel; eigen");
 }
 
 static void numbers_out_of_range_are_refused(void **state) {
@@ -146,6 +147,8 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){E, .eigen.fade = NAN}, "fade", "nan");
     refused((pelt_fit_options){E, .eigen.per_joint = 65}, "per_joint", "1 to 64");
     refused((pelt_fit_options){K, .kernel.per_vertex = 65}, "per_vertex", "1 to 64");
+    refused((pelt_fit_options){K, .kernel.balance = 1.5}, "balance", "up to 1");
+    refused((pelt_fit_options){K, .kernel.balance = NAN}, "balance", "nan");
     refused((pelt_fit_options){.holdout = 0.95}, "holdout", "up to 0.9");
     refused((pelt_fit_options){.holdout = NAN}, "holdout", "nan");
 }
@@ -220,6 +223,8 @@ static void ends_of_ranges_are_taken(void **state) {
         {E, .eigen = {64, 64, 1, 0.5, 0.95, 1e3}},
         {E, .eigen = {.threshold = 1e-3, .fade = -1, .width = 1e-3}},
         {K, .kernel.per_vertex = 64},
+        {K, .kernel.balance = 1},
+        {K, .kernel.balance = -1},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         pelt_error error = {0};

@@ -2,6 +2,7 @@
 
 #include "fit/blend/locks.h"
 #include "fit/blend/blend.h"
+#include "rig/regions.h"
 
 static pelt_result lock_joints(pelt_fitting *f, const pelt_candidates *candidates, pelt_locks *out, pelt_error *error) {
     pelt_names names = f->options.convex.lock_joints;
@@ -28,14 +29,6 @@ static pelt_result lock_vertices(pelt_fitting *f, pelt_locks *out, pelt_error *e
     return PELT_OK;
 }
 
-#define NAME(value, name) name,
-static const char *const color_names[] = {PELT_COLORS(NAME)};
-#undef NAME
-
-static pelt_color color_of(const float rgb[3]) {
-    return (pelt_color)(PELT_COLOR_BLACK + (rgb[0] >= 0.5f) + 2 * (rgb[1] >= 0.5f) + 4 * (rgb[2] >= 0.5f));
-}
-
 static pelt_result lock_painted(pelt_fitting *f, pelt_locks *out, pelt_error *error) {
     pelt_color color = f->options.convex.lock_color;
     const float *colors = f->bundle->mesh.colors;
@@ -47,8 +40,8 @@ static pelt_result lock_painted(pelt_fitting *f, pelt_locks *out, pelt_error *er
                                 "vertices (lock_vertices)");
     if (!out->points) out->points = PELT_NEW(f->arena, f->points.count, bool);
     for (uint32_t v = 0; v < f->model.vertex_count; v++)
-        if (color_of(colors + 3 * (size_t)v) == color) out->points[f->points.of_vertex[v]] = found = true;
-    return found ? PELT_OK : pelt_fail_option(error, "lock_color", "no vertex is painted %s", color_names[color]);
+        if (pelt_painted_color(colors + 3 * (size_t)v) == color) out->points[f->points.of_vertex[v]] = found = true;
+    return found ? PELT_OK : pelt_fail_option(error, "lock_color", "no vertex is painted %s", pelt_color_name(color));
 }
 
 static pelt_result find_locks(pelt_fitting *f, const pelt_candidates *candidates, pelt_locks *out, pelt_error *error) {

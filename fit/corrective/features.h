@@ -83,7 +83,10 @@ double pelt_feature_evidence(pelt_arena *arena, const pelt_feature_net *net, pel
                              size_t step, size_t row_count, const uint32_t *rows, uint32_t threads,
                              pelt_feature_gradient *gradient);
 
-/* Adam, on a third of the targets and at most MOST_ROWS examples at a time; its state is kept in `learning`. To let
+/* The parts into which the targets are dealt for training: a step sees one of them. */
+uint32_t pelt_feature_batches(pelt_feature_targets targets);
+
+/* Adam, on one part of the targets and at most MOST_ROWS examples at a time; its state is kept in `learning`. To let
    features settle, the step size decays to almost nothing. */
 typedef struct pelt_feature_learning {
     pelt_feature_net *net;
@@ -147,8 +150,7 @@ typedef struct pelt_feature_settings {
 } pelt_feature_settings;
 
 /* Chooses steps and ridges by cross-validation; each fold is predicted by features that never saw it. Training stops
-   early when the error stays far above the goal, which is another method's error: with a goal of 0, at the first
-   check. */
+   early when the error stays far above the goal, which is another method's error. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t seed, uint32_t threads);

@@ -13,14 +13,14 @@
 enum {
     FOLDS = 2,
     LARGE_FOLD = 32,
-    MANY_CHECKS = 1,
-    MANY_STEPS = 300,
+    MANY_CHECK = 17,
+    MANY_ROUNDS = 84,
     LEAST_TARGETS = 12,
-    MOST_TARGETS = 48,
+    MOST_TARGETS = 96,
     MOST_COLUMNS = 24
 };
-static const uint32_t MARKS[] = {30, 60, 100, 150, 220};
-static const double RIDGES[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1};
+static const uint32_t MARKS[] = {10, 20, 33, 50, 73}; /* rounds: in each, every target is seen once */
+static const double RIDGES[] = {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1};
 enum { MARK_COUNT = sizeof MARKS / sizeof *MARKS, RIDGE_COUNT = sizeof RIDGES / sizeof *RIDGES };
 static const double LEAST_SHARE = 0.02;
 static const double HOPELESS = 1.3;     /* times the goal: more training will not help */
@@ -260,13 +260,14 @@ static int best_ridge(const remains *r, int kind) {
 }
 
 /* Trains while the error improves by 1% between checks, unless it is hopeless. With so many examples that a fold is
-   large, overfitting is no concern: one check shows what features are worth, and the fit uses MANY_STEPS. */
+   large, overfitting is no concern: one check shows what features are worth, and the fit uses MANY_ROUNDS. */
 pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses *poses,
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t seed, uint32_t threads) {
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
+    uint32_t batches = pelt_feature_batches(targets);
     pelt_feature_settings out = {
-        .width = width, .steps = MARKS[0], .ridge = 1e-2, .tilt_ridge = 1e-1, .left = INFINITY};
+        .width = width, .steps = MARKS[0] * batches, .ridge = 1e-2, .tilt_ridge = 1e-1, .left = INFINITY};
     pelt_feature_learning learning[FOLDS];
     double least = least_weight(work, targets);
     trial folds[FOLDS] = {{.targets = targets, .least = least}, {.targets = targets, .least = least}};
@@ -275,15 +276,16 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
     folds[0].weights = folds[1].weights = weigh_examples(work, poses, targets, fold);
     for (int f = 0; f < FOLDS; f++) start_fold(work, poses, inputs, fold, f, width, seed, &folds[f], &learning[f]);
     bool many = folds[0].fold_count >= LARGE_FOLD;
-    for (int mark = 0; mark < (many ? MANY_CHECKS : MARK_COUNT); mark++) {
-        remains r = learn_and_try(work, folds, learning, MARKS[mark], threads);
+    for (int mark = 0; mark < (many ? 1 : MARK_COUNT); mark++) {
+        uint32_t steps = (many ? MANY_CHECK : MARKS[mark]) * batches;
+        remains r = learn_and_try(work, folds, learning, steps, threads);
         int ridge = best_ridge(&r, DISPLACEMENTS);
         double none = r.none[DISPLACEMENTS], left = none > 0 ? sqrt(r.left[DISPLACEMENTS][ridge] / none) : INFINITY;
         bool helps = left < 0.99 * out.left;
         if (left < out.left)
-            out = (pelt_feature_settings){width, MARKS[mark], RIDGES[ridge], RIDGES[best_ridge(&r, TILTS)], left};
+            out = (pelt_feature_settings){width, steps, RIDGES[ridge], RIDGES[best_ridge(&r, TILTS)], left};
         if (!helps || left > HOPELESS * goal) break;
     }
-    if (many) out.steps = MANY_STEPS;
+    if (many) out.steps = MANY_ROUNDS * batches;
     return out;
 }

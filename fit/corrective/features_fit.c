@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COEFFICIENTS = 800, POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
+enum { POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
 static const double MUCH_LOST = 0.6; /* times the error in cross-validation */
 /* Relative to the cross-validation error: what dropped sums may add; likewise for dropped parts of blocks. */
 static const double SPARE = 0.1;
@@ -577,19 +577,25 @@ static double lost(pelt_arena *arena, const pelt_example_displacements *u, const
     return all > 0 ? sqrt(fmax(all - kept, 0) / all) : 0;
 }
 
-/* Doubles the clusters when compression would lose more than the features' error. */
+/* Sizes of a compression, from small to large, of which the first that loses little is taken: mean displacements per
+   point, unless the options say how many, and the coefficients that all clusters would have if they did not overlap. */
+static const struct size { double per_point, coefficients; } SIZES[] = {{10, 800}, {10, 1600}, {16, 3200}};
+enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
+
 static void cluster(feature_fit *k) {
     pelt_fitting *f = k->f;
     field *x = &k->fields[POSITIONS], *normals = &k->fields[NORMALS];
     uint32_t threads = f->options.threads, most = x->u.point_count / POINTS_PER_CLUSTER;
-    double budget = f->options.kernel.per_vertex ? f->options.kernel.per_vertex : 10;
-    uint32_t count = (uint32_t)(COEFFICIENTS / budget);
-    count = count > most ? most : count;
-    count = count < LEAST_CLUSTERS ? LEAST_CLUSTERS : count;
-    x->clusters = pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, count, budget, threads);
-    if (2 * count <= most && lost(f->arena, &x->fitted, &x->clusters) > MUCH_LOST * k->settings->left)
-        x->clusters =
-            pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, 2 * count, budget, threads);
+    double budget = 0;
+    for (int i = 0; i < SIZE_COUNT; i++) {
+        double wanted = f->options.kernel.per_vertex ? f->options.kernel.per_vertex : SIZES[i].per_point;
+        uint32_t count = (uint32_t)(SIZES[i].coefficients / wanted);
+        if (i > 0 && (count > most || lost(f->arena, &x->fitted, &x->clusters) <= MUCH_LOST * k->settings->left)) break;
+        count = count > most ? most : count;
+        count = count < LEAST_CLUSTERS ? LEAST_CLUSTERS : count;
+        budget = wanted;
+        x->clusters = pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, count, budget, threads);
+    }
     if (normals->there)
         normals->clusters = pelt_cluster_tilts(f->arena, &x->fitted, &x->clusters, &normals->fitted, budget, threads);
     else

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROWS = 256, BATCHES = 3 };
+enum { MOST_ROWS = 256, LEAST_BATCHES = 3, TARGETS_PER_STEP = 16 };
 static const double FLOOR = 1e-4; /* of the mean diagonal: without it the evidence would explain noise */
 static const double RATE = 0.03;  /* at 64 features */
 static const double USUAL_WIDTH = 64;
@@ -266,10 +266,16 @@ static void walk(double *value, double gradient, double *mean, double *square, p
     *value -= p.rate * *mean * p.mean / (sqrt(*square * p.square) + NO_GRADIENT);
 }
 
+uint32_t pelt_feature_batches(pelt_feature_targets targets) {
+    uint32_t wanted = (uint32_t)((targets.count + TARGETS_PER_STEP - 1) / TARGETS_PER_STEP);
+    return wanted > LEAST_BATCHES ? wanted : LEAST_BATCHES;
+}
+
 /* The examples of a step, in order: all, or the next batch. Batches are reshuffled after every epoch, so that each
    example eventually meets all others. */
 static size_t choose_rows(pelt_arena *work, const pelt_feature_learning *l, uint32_t *rows) {
-    size_t n = l->row_count, parts = (n + MOST_ROWS - 1) / MOST_ROWS, turn = l->steps / BATCHES, count = 0;
+    size_t n = l->row_count, parts = (n + MOST_ROWS - 1) / MOST_ROWS, count = 0;
+    size_t turn = l->steps / pelt_feature_batches(l->targets);
     uint32_t *dealt = PELT_NEW(work, n, uint32_t);
     uint64_t state = turn / parts + ((l->net->seed - 1) << 32);
     for (size_t r = 0; r < n; r++) dealt[r] = (uint32_t)(r % parts);
@@ -306,7 +312,8 @@ void pelt_feature_learn(pelt_arena *arena, pelt_feature_learning *l, uint32_t st
         pelt_feature_gradient gradient;
         uint32_t *rows = PELT_NEW(work, l->row_count, uint32_t);
         size_t count = choose_rows(work, l, rows);
-        pelt_feature_evidence(work, l->net, l->targets, l->steps % BATCHES, BATCHES, count, rows, threads, &gradient);
+        uint32_t batches = pelt_feature_batches(l->targets);
+        pelt_feature_evidence(work, l->net, l->targets, l->steps % batches, batches, count, rows, threads, &gradient);
         l->steps++;
         update(l, &gradient, settle ? 1 - (double)i / steps : 1);
     }

@@ -3,6 +3,8 @@
    Beyond the papers (EigenSkin names general sets of poses and coupling between joints as future work), with the same
    run-time form: a few displacements per vertex, with coefficients from the pose.
 
+   0. Displacements, of which those of small regions count more than their size (examples/displacement.h). All that
+      follows minimises squares of what is so scaled; run-time vectors are scaled back.
    1. Joints that drive each point, and kernels on rotations that vanish at rest, for joints and pairs of joints
       (regression/inputs.c), or for joints together with their neighbours (regression/near.c).
    2. The regression settings, and which of the two kernels, by cross-validation (regression/ridge.c).
@@ -39,8 +41,8 @@ static const double SPANNED = 0.1, SPANNED_NEAR = 1;
 /* Clusters whose units differ by less than this fraction, and by less than the cross-validation error, share a kernel:
    most of a pose's time goes into kernel sums and centres. */
 static const double ALIKE = 0.2;
-enum { FEATURES = 64, MANY_FEATURES = 160, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
-static const double WORTH = 0.95; /* error ratio below which many features are worth their cost */
+enum { FEATURES = 64, MANY_FEATURES = 128, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
+static const double BALANCE = 0.5;
 static const double SMALL = 0.03; /* cross-validation error below which learning more would not be visible */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
@@ -546,19 +548,6 @@ static void cluster(kernel_fit *k) {
     normals->clusters = pelt_cluster_tilts(f->arena, &x->u, &x->clusters, &normals->u, budget, threads);
 }
 
-/* Few features or many, judged by their initial error: with a goal of 0, training stops early. With many examples even
-   few features are slow to train. */
-static uint32_t choose_width(const kernel_fit *k, pelt_feature_targets targets) {
-    const uint32_t widths[] = {FEATURES, MANY_FEATURES};
-    double left[2];
-    if (k->poses.count > FEW_EXAMPLES) return FEATURES;
-    for (int i = 0; i < 2; i++)
-        left[i] = pelt_feature_validate(k->f->arena, &k->poses, &k->inputs, targets, widths[i], 0, k->f->options.seed,
-                                        k->f->options.threads)
-                      .left;
-    return widths[left[1] < WORTH * left[0]];
-}
-
 /* Learned features, if requested or if they predict better; *done says whether they became the fit. */
 static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     pelt_fitting *f = k->f;
@@ -572,9 +561,9 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
         return PELT_OK;
     pelt_feature_targets targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, tilts,
                                                            &f->bundle->mesh, f->model.positions, f->options.threads);
-    pelt_feature_settings settings =
-        pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, choose_width(k, targets), k->left,
-                              f->options.seed, f->options.threads);
+    uint32_t width = k->poses.count > FEW_EXAMPLES ? FEATURES : MANY_FEATURES;
+    pelt_feature_settings settings = pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, width, k->left,
+                                                           f->options.seed, f->options.threads);
     if (!forced && !(settings.left < k->left)) return PELT_OK;
     *done = true;
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, tilts, targets, &settings, error);
@@ -639,5 +628,7 @@ pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
     pelt_supports_of(f->arena, &f->model, &k.poses, &k.positions.u, f->options.threads, &k.supports);
     k.inputs = pelt_kernel_inputs_of(f->arena, &f->bundle->skeleton, &k.poses, &k.supports);
     k.near = pelt_kernel_look_around(f->arena, &k.poses, &k.inputs);
+    double balance = f->options.kernel.balance;
+    pelt_balance_regions(f, balance == 0 ? BALANCE : fmax(balance, 0), &k.positions.u);
     return regress(&k, error);
 }

@@ -446,9 +446,9 @@ pelt_displacements *pelt_cluster_vectors(pelt_arena *arena, const pelt_example_d
             for (uint32_t i = 0; i < count; i++) {
                 pelt_entry *entry = &entries[at++];
                 *entry = (pelt_entry){.point = c->points[c->first[q] + i], .coefficient = coefficient};
+                float weight = c->weights[c->first[q] + i] / (u->scales ? u->scales[entry->point] : 1);
                 for (size_t d = 0; d < 3; d++)
-                    entry->position[d] =
-                        c->weights[c->first[q] + i] * (float)c->shapes[q][((size_t)r * count + i) * 3 + d];
+                    entry->position[d] = weight * (float)c->shapes[q][((size_t)r * count + i) * 3 + d];
             }
         }
     return pelt_gather_displacements(arena, u, entries, total);

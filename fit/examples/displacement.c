@@ -12,6 +12,7 @@
 
 #include "fit/examples/displacement.h"
 #include "rig/maths.h"
+#include "rig/regions.h"
 #include <math.h>
 #include <string.h>
 
@@ -137,6 +138,45 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
     pelt_result result = refuse_broken(&d, error);
     if (!result) tell_damped(&d);
     return result;
+}
+
+/* -- Regions ------------------------------------------------------------------------------------------------------- */
+
+static const double MOST_SCALE = 32; /* what is so nearly rigid may stay wrong */
+
+/* The factor of every joint's region, whose points are those that it moves most. */
+static double *region_scales(const pelt_fitting *f, double balance, const pelt_example_displacements *u,
+                             pelt_arena *work) {
+    uint32_t joints = f->bundle->skeleton.joint_count;
+    double *energies = PELT_NEW(work, joints, double), *counts = PELT_NEW(work, joints, double), all = 0;
+    for (uint32_t p = 0; p < u->point_count; p++) {
+        uint32_t joint = pelt_dominant_joint(&f->bundle->mesh.influences, u->vertex_of[p]);
+        double energy = 0;
+        for (size_t e = 0; e < u->example_count; e++) energy += pelt_square_length(pelt_displacement(u, e, p));
+        all += energy / u->point_count;
+        if (joint != PELT_NO_REGION) energies[joint] += energy, counts[joint]++;
+    }
+    for (uint32_t j = 0; j < joints; j++) {
+        double own = counts[j] > 0 ? energies[j] / counts[j] : all;
+        energies[j] = own > 0 ? fmin(pow(all / own, balance / 2), MOST_SCALE) : 1;
+    }
+    return energies;
+}
+
+void pelt_balance_regions(pelt_fitting *f, double balance, pelt_example_displacements *u) {
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(f->arena);
+    const pelt_influences *in = &f->bundle->mesh.influences;
+    const double *of_joint = region_scales(f, balance, u, work);
+    float *scales = PELT_NEW(f->arena, u->point_count, float);
+    for (uint32_t p = 0; p < u->point_count; p++) { /* between two regions as the weights are */
+        double sum = 0, weights = 0;
+        for (uint32_t i = in->first[u->vertex_of[p]]; i < in->first[u->vertex_of[p] + 1]; i++)
+            sum += fabsf(in->weights[i]) * of_joint[in->joints[i]], weights += fabsf(in->weights[i]);
+        scales[p] = weights > 0 ? (float)(sum / weights) : 1;
+    }
+    for (size_t i = 0; i < 3 * (size_t)u->example_count * u->point_count; i++)
+        u->positions[i] *= scales[i / 3 % u->point_count];
+    u->scales = scales;
 }
 
 /* -- Normals ------------------------------------------------------------------------------------------------------- */

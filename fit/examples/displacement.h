@@ -13,6 +13,7 @@ typedef struct pelt_example_displacements {
     const uint32_t *point_of;  /* [vertex]; the fitting's points, or those that shade as one */
     const uint32_t *vertex_of; /* [point] its first vertex */
     float *positions;          /* [example][point][3] */
+    const float *scales;       /* [point] what they were multiplied by, to count more or less; NULL: 1 */
     double noise;              /* that the examples had in every coordinate, before it was removed; 0: none */
 } pelt_example_displacements;
 
@@ -30,6 +31,11 @@ pelt_affine *pelt_matrices_in(const pelt_fitting *fitting, const pelt_example *e
 /* Displacements of all examples for the blend of fitting->model; fitting->figures counts how often the inverse was
    damped. The fitting's arena owns the result. */
 pelt_result pelt_displacements_of(pelt_fitting *fitting, pelt_example_displacements *out, pelt_error *error);
+
+/* Multiplies the displacements of small regions (rig/regions.h), so that a fit that minimises squared errors does not
+   sacrifice them to large ones: by (r / r_region)^balance, with r the root mean square displacement of all points and
+   r_region that of a region, and at most MOST_SCALE. 0 changes nothing, with 1 all regions count alike. */
+void pelt_balance_regions(pelt_fitting *fitting, double balance, pelt_example_displacements *displacements);
 
 /* The changes of rest normals that make the blend carry them to the true normals of the examples, as displacements of
    separate points: vertices of a point that shade as one are merged, the two sides of a hard edge have one normal each.

@@ -3,6 +3,7 @@
 
 #include "fit/measure/look.h"
 #include "fit/measure/measure.h"
+#include "fit/measure/regions.h"
 #include "model/posing.h"
 #include "rig/clock.h"
 #include "rig/sort.h"
@@ -122,6 +123,7 @@ struct lane {
     float *positions;
     double *blended; /* the baseline */
     float *squares;  /* [vertex_count] */
+    float *bases;    /* [vertex_count] of the baseline */
     double baseline;
     float *normals, *true_normals;
     double normal_sum, normal_max; /* of the frame: squared angles, and the largest angle */
@@ -180,8 +182,9 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
             double x = (double)lane->positions[c] - truth[c], y = lane->blended[c] - truth[c];
             square += x * x, base += y * y;
         }
-        lane->squares[v] = (float)square;
-        if (in->first[v] < in->first[v + 1]) lane->baseline += base;
+        if (in->first[v] == in->first[v + 1]) base = 0; /* nothing blends it */
+        lane->squares[v] = (float)square, lane->bases[v] = (float)base;
+        lane->baseline += base;
     }
 }
 
@@ -192,12 +195,13 @@ static void measure_jump(void *user, size_t i, pelt_arena *scratch) {
 }
 
 /* Adds a frame's row of squared errors; returns their sum. */
-static double add_frame(pelt_measure *measure, const struct lane *lane, size_t frame, double *vertex_sums) {
+static double add_frame(pelt_measure *measure, const struct lane *lane, size_t frame, pelt_vertex_sums *sums) {
     double sum = 0;
     float worst = 0;
     for (uint32_t v = 0; v < measure->vertex_count; v++) {
         sum += lane->squares[v];
-        vertex_sums[v] += lane->squares[v];
+        sums->squares[v] += lane->squares[v], sums->blended[v] += lane->bases[v];
+        sums->largest[v] = fmaxf(sums->largest[v], lane->squares[v]);
         if (lane->squares[v] <= worst) continue;
         worst = lane->squares[v];
         if (sqrt(worst) > measure->max) {
@@ -215,6 +219,7 @@ static pelt_result open_lane(pelt_arena *arena, const measuring *m, struct lane 
     lane->positions = PELT_NEW(arena, 3 * n, float);
     lane->blended = PELT_NEW(arena, 3 * n, double);
     lane->squares = PELT_NEW(arena, n, float);
+    lane->bases = PELT_NEW(arena, n, float);
     lane->normals = PELT_NEW(arena, 3 * n, float);
     lane->true_normals = PELT_NEW(arena, 3 * n, float);
     lane->player = make_player(arena, m->skin, m->bundle, error);
@@ -226,7 +231,7 @@ static const double exact_blend = 1e-6;
 
 /* Over all frames. */
 typedef struct sums {
-    double *of_vertex; /* [vertex_count] squared errors */
+    pelt_vertex_sums of_vertices;
     double all, baseline, normals;
     size_t normal_count;
     double normal_max;
@@ -234,7 +239,8 @@ typedef struct sums {
 
 static void finish(pelt_measure *measure, const sums *s, double diagonal) {
     const double degrees = 180 / acos(-1), frames = measure->frame_count, all = frames * measure->vertex_count;
-    for (uint32_t v = 0; v < measure->vertex_count; v++) measure->vertex_rms[v] = (float)sqrt(s->of_vertex[v] / frames);
+    for (uint32_t v = 0; v < measure->vertex_count; v++)
+        measure->vertex_rms[v] = (float)sqrt(s->of_vertices.squares[v] / frames);
     measure->rms = sqrt(s->all / all);
     measure->normal_rms_degrees = s->normal_count ? degrees * sqrt(s->normals / (double)s->normal_count) : 0;
     measure->normal_max_degrees = degrees * s->normal_max;
@@ -263,7 +269,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     pelt_look_open(work, m->bundle, m->examples, &m->look);
     for (size_t i = 0; i < lanes + 1; i++) pelt_look_frame_open(work, &m->look, &m->looks[i]);
     pelt_look_sums look_sums = {.rough = PELT_NEW(work, m->look.points.count, double)};
-    sums s = {.of_vertex = PELT_NEW(work, n, double)};
+    sums s = {.of_vertices = {PELT_NEW(work, n, double), PELT_NEW(work, n, double), PELT_NEW(work, n, float)}};
     if (pelt_should_stop(m->progress, "measuring", 0)) return pelt_stopped(error);
     for (m->first = 0; m->first < frames; m->first += BATCH) {
         size_t count = frames - m->first < BATCH ? frames - m->first : BATCH;
@@ -271,7 +277,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
         pelt_parallel(work, m->threads, count, measure_jump, m);
         for (size_t i = 0; i < count; i++) {
             const struct lane *lane = &m->lanes[i];
-            s.all += add_frame(measure, lane, m->first + i, s.of_vertex);
+            s.all += add_frame(measure, lane, m->first + i, &s.of_vertices);
             s.baseline += lane->baseline;
             s.normals += lane->normal_sum, s.normal_count += lane->normal_count;
             s.normal_max = fmax(s.normal_max, lane->normal_max);
@@ -284,6 +290,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     }
     double diagonal = m->bundle->mesh.diagonal > 0 ? m->bundle->mesh.diagonal : 1;
     finish(measure, &s, diagonal);
+    pelt_measure_regions(m->bundle, &s.of_vertices, exact_blend * diagonal, measure);
     pelt_look_finish(&m->look, &look_sums, measure);
     if (!pelt_measure_is_relative(measure)) {
         measure->roughness = 0;

@@ -81,6 +81,10 @@ PELT_API const pelt_measure *pelt_fit_report_holdout(const pelt_fit_report *repo
 PELT_API double pelt_measure_number(const pelt_measure *measure, const char *name);
 /* An array by its name, "frame_rms", "frame_max", "vertex_rms" or "vertex_rough"; NULL for others. */
 PELT_API const float *pelt_measure_array(const pelt_measure *measure, const char *name, size_t *count);
+/* Errors by region, as in pelt_measure.regions. Numbers are "rms", "max", "rel_err", "painted" and "vertex_count". */
+PELT_API size_t pelt_measure_region_count(const pelt_measure *measure);
+PELT_API const char *pelt_measure_region_name(const pelt_measure *measure, size_t i);
+PELT_API double pelt_measure_region_number(const pelt_measure *measure, size_t i, const char *name); /* NAN: unknown */
 
 PELT_API const void *pelt_bytes_data(const pelt_bytes *bytes); /* aligned for pelt_open */
 PELT_API size_t pelt_bytes_size(const pelt_bytes *bytes);

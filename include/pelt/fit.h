@@ -551,8 +551,12 @@ typedef struct pelt_eigen_options {
 
 /* The corrective "kernel". */
 typedef struct pelt_kernel_options {
-    uint32_t per_vertex; /* mean displacements per vertex, and as many changes of its normal, 1 to 64; 0: 10 */
+    uint32_t per_vertex; /* mean displacements per vertex, and as many changes of its normal, 1 to 64; 0: 10, or 16
+                            where learned features have so many examples that fewer would lose much */
     pelt_family family;
+    double balance; /* how far regions count by the error relative to their own displacements rather than in scene
+                       units, up to 1; 0: 0.5, negative: not at all. Without it small regions such as fingers keep most
+                       of their error, since that is small beside a body's */
 } pelt_kernel_options;
 
 /* What to fit, and how. All zero is a plain blend with the character's own weights. Options that the chosen blend and
@@ -619,6 +623,16 @@ PELT_API pelt_bytes *pelt_skin_read(const char *path, pelt_skin *skin, pelt_erro
 
 /* -- Measuring ---------------------------------------------------------------------------------------------------- */
 
+/* The error of a part of the mesh: the vertices that a joint moves most by the file's weights, or those painted in one
+   colour (pelt_mesh.colors), to the nearest of the eight named ones. */
+typedef struct pelt_region {
+    const char *name; /* of the joint or the colour */
+    int painted;      /* 1: by colour */
+    uint32_t vertex_count;
+    double rms, max; /* as in pelt_measure, over these vertices */
+    double rel_err;  /* likewise; NAN if the blend with the file's weights is exact here, or if there is none */
+} pelt_region;
+
 /* How far a skin is from the truth. Errors are distances in scene units. */
 typedef struct pelt_measure {
     uint32_t frame_count, vertex_count;
@@ -650,7 +664,9 @@ typedef struct pelt_measure {
     float *frame_max;                   /* [frame_count] */
     float *vertex_rms;                  /* [vertex_count] over the frames */
     float *vertex_rough;                /* [vertex_count] RMS of the Laplacian of the error over the frames */
-    struct pelt_arena *arena;           /* owns all of it */
+    uint32_t region_count;
+    pelt_region *regions;     /* [region_count] by joint, the worst rms first; then by colour, if several are painted */
+    struct pelt_arena *arena; /* owns all of it */
 } pelt_measure;
 
 /* Runs a skin over examples and compares with their true positions. Free with pelt_measure_free. */
