@@ -10,7 +10,6 @@
    (PELT_ISA_SIMD128). */
 
 #include "test/gl_subjects.h"
-#include "samples/samples.h"
 #include <stdio.h>
 
 static void put(FILE *out, const void *data, size_t size) {
@@ -99,6 +98,11 @@ int main(int count, char **arguments) {
 #undef METHOD
     };
     for (int m = 0; m < PELT_METHOD_COUNT; m++) put_sample(out, (pelt_method)m, methods[m]);
+    for (int i = 0; i < SHADED_SUBJECTS; i++) {
+        subject s = subject_shaded(i);
+        put_subject(out, shaded_subjects[i].name, &s);
+        subject_free(&s);
+    }
     for (int i = 0; i < REAL_SUBJECTS; i++) put_real(out, i);
     int failed = ferror(out) != 0;
     return (fclose(out) != 0) | failed;
