@@ -84,6 +84,9 @@ static pelt_result compare(const contest *c, bench_device_row *row, pelt_error *
         result = pelt_device_read(c->device, which, c->theirs[0], row->normals ? c->theirs[1] : NULL, error);
         pelt_deform(c->skin, c->crowd->scratches[which], pelt_all_blocks(c->skin), c->own[0], c->own[1]);
         row->gap = fmax(row->gap, largest_difference(c->skin, c->own[0], c->theirs[0]) / c->diagonal);
+        /* How far a rounding of positions turns normals of the surface is up to the surface: so it is the device's. */
+        pelt_output theirs = {.positions.data = c->theirs[0], .normals.data = c->own[1]};
+        if (row->normals) pelt_shade(c->skin, c->crowd->scratches[which], pelt_all_blocks(c->skin), &theirs);
         if (row->normals) row->normal_gap = fmax(row->normal_gap, largest_difference(c->skin, c->own[1], c->theirs[1]));
     }
     return result;

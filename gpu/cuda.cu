@@ -1,6 +1,7 @@
 /* cuda.cu: a skin on an NVIDIA device: the host side, and the choice of kernels. */
 
 #include "gpu/cuda_one.cuh"
+#include "gpu/cuda_shade.cuh"
 #include "gpu/cuda_tensor.cuh"
 #include <cmath>
 #include <cstdlib>
@@ -578,12 +579,33 @@ static cudaError_t launch_form(const pelt_cuda *cuda, const pelt_cuda_call &k, i
                                   : launch_kind<FORM, PELT_SCALED>(cuda, k, stream);
 }
 
+template <bool BY_ANGLE, bool BENDS, int C>
+static cudaError_t launch_shading(const pelt_cuda_call &k, cudaStream_t on) {
+    const uint32_t across = (16 * k.n.block_count + SHADE_THREADS - 1) / SHADE_THREADS;
+    return launch_parts(k, C, [&](const pelt_cuda_call &part, uint32_t down) {
+        shade_kernel<BY_ANGLE, BENDS, C><<<dim3(across, down), SHADE_THREADS, 0, on>>>(part);
+        return cudaGetLastError();
+    });
+}
+
+template <bool BY_ANGLE, bool BENDS> static cudaError_t shade_some(const pelt_cuda_call &k, cudaStream_t on) {
+    return k.n.character_count < FEW ? launch_shading<BY_ANGLE, BENDS, 1>(k, on)
+                                     : launch_shading<BY_ANGLE, BENDS, SHADE_MANY>(k, on);
+}
+
+/* Normals of the deformed surface, after positions. */
+static cudaError_t shade(const pelt_gpu_skin &packed, const pelt_cuda_call &k, cudaStream_t on) {
+    if (packed.rings == 1) return packed.bends ? shade_some<false, true>(k, on) : shade_some<false, false>(k, on);
+    return packed.bends ? shade_some<true, true>(k, on) : shade_some<true, false>(k, on);
+}
+
 pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, void *stream, pelt_error *error) {
     pelt_result result = check_range(cuda, 0, count, error);
     if (!result) result = pelt_gpu_check_outputs(outputs, error);
     if (result || !count) return result;
-    int kind = !(outputs & PELT_CUDA_NORMALS) ? PELT_POSITIONS : cuda->scaled ? PELT_SCALED : PELT_BOTH;
-    if (kind != PELT_POSITIONS && !cuda->normals)
+    bool normals = outputs & PELT_CUDA_NORMALS, of_surface = normals && cuda->packed.rings;
+    int kind = !normals || of_surface ? PELT_POSITIONS : cuda->scaled ? PELT_SCALED : PELT_BOTH;
+    if (normals && !cuda->normals)
         result = take((void **)&cuda->normals, cuda->room * (uint64_t)cuda->output_size, "normals", error);
     if (result) return result;
     pelt_cuda_call k = {};
@@ -609,6 +631,7 @@ pelt_result pelt_cuda_run(pelt_cuda *cuda, uint32_t count, unsigned outputs, voi
         code = launch_form<PELT_GPU_WEIGHTED_SHORTS>(cuda, k, kind, on);
         break;
     }
+    if (code == cudaSuccess && of_surface) code = shade(cuda->packed, k, on);
     return check(code, "skinning", error);
 }
 

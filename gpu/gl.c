@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs: positions; with normals; with normals if joints scale. Shapes: one character; positions of many; normals of
-   many. */
-enum { POSITIONS, NORMALS, SCALED_NORMALS, PROGRAM_KINDS };
-enum { ONE, MANY, MANY_NORMALS, SHAPES };
+/* Programs: positions; with normals; with normals if joints scale; normals of the deformed surface, from positions in the
+   compute path, and with them in the vertex path. Shapes: one character; positions of many; normals of many; surfaces. */
+enum { POSITIONS, NORMALS, SCALED_NORMALS, SURFACE_NORMALS, PROGRAM_KINDS };
+enum { ONE, MANY, MANY_NORMALS, SURFACE, SHAPES };
 enum { TEXTURE_WIDTH = 2048, WHOLE = 16, FEW = 4 }; /* texels; characters */
 /* Bindings of the shader. */
 enum { AT_NUMBERS, AT_SKIN, AT_POSES, AT_POSITIONS, AT_NORMALS };
@@ -154,15 +154,18 @@ static void write_defines(const pelt_gl *gl, const pelt_gl_shape *shape, int kin
     uint32_t stride = kind == SCALED_NORMALS ? p->numbers.pose_stride : p->own_vec4s;
     int n = snprintf(text, size,
                      "#define PELT_%s\n#define PELT_FORM %d\n#define PELT_TILTS %u\n#define PELT_NORMALS %d\n"
-                     "#define PELT_SCALED %d\n#define PELT_PHI %u\n#define PELT_PARTS %u\n",
-                     gl->path == PELT_GL_COMPUTE ? "COMPUTE" : "VERTEX", (int)p->form, p->tilts, kind != POSITIONS,
-                     kind == SCALED_NORMALS, p->phi, p->parts);
+                     "#define PELT_SCALED %d\n#define PELT_PHI %u\n#define PELT_PARTS %u\n"
+                     "#define PELT_RINGS %u\n#define PELT_BENDS %u\n",
+                     gl->path == PELT_GL_COMPUTE ? "COMPUTE" : "VERTEX", (int)p->form, p->tilts,
+                     kind == NORMALS || kind == SCALED_NORMALS, kind == SCALED_NORMALS, p->phi, p->parts,
+                     kind == SURFACE_NORMALS ? p->rings : 0, p->bends);
     if (gl->path == PELT_GL_COMPUTE && n > 0)
-        snprintf(text + n, size - (size_t)n,
-                 "#define PELT_THREADS %u\n#define PELT_LANES %u\n#define PELT_CHARACTERS %u\n#define PELT_SHARED %u\n"
-                 "#define PELT_SHARED_STRIDE %u\n#define PELT_PASSES %u\n#define PELT_SPLIT %u\n",
-                 shape->threads, shape->lanes, shape->characters, shape->shared, stride, shape->passes,
-                 split_of(gl, shape));
+        snprintf(
+            text + n, size - (size_t)n,
+            "%s#define PELT_THREADS %u\n#define PELT_LANES %u\n#define PELT_CHARACTERS %u\n#define PELT_SHARED %u\n"
+            "#define PELT_SHARED_STRIDE %u\n#define PELT_PASSES %u\n#define PELT_SPLIT %u\n",
+            kind == SURFACE_NORMALS ? "#define PELT_SHADE\n" : "", shape->threads, shape->lanes, shape->characters,
+            shape->shared, stride, shape->passes, split_of(gl, shape));
 }
 
 static uint64_t shared_bytes(const pelt_gl *gl, const pelt_gl_shape *s, int kind) {
@@ -179,7 +182,8 @@ static pelt_gl_shape shape_for(pelt_gl *gl, int which, int kind) {
 }
 
 static int kind_of(const pelt_gl *gl, unsigned outputs) {
-    return !(outputs & PELT_GL_NORMALS) ? POSITIONS : gl->scaled ? SCALED_NORMALS : NORMALS;
+    if (!(outputs & PELT_GL_NORMALS)) return POSITIONS;
+    return gl->packed.rings ? SURFACE_NORMALS : gl->scaled ? SCALED_NORMALS : NORMALS;
 }
 
 const char *pelt_gl_source(pelt_gl *gl, unsigned outputs) {
@@ -188,7 +192,11 @@ const char *pelt_gl_source(pelt_gl *gl, unsigned outputs) {
     if (!gl || pelt_gpu_check_outputs(outputs, NULL)) return NULL;
     int kind = kind_of(gl, outputs);
     if (gl->path == PELT_GL_VERTEX && kind == NORMALS) kind = SCALED_NORMALS; /* later poses may scale */
-    pelt_gl_shape shape = shape_for(gl, kind ? MANY_NORMALS : MANY, kind);
+    pelt_gl_shape shape = shape_for(gl,
+                                    kind == POSITIONS         ? MANY
+                                    : kind == SURFACE_NORMALS ? SURFACE
+                                                              : MANY_NORMALS,
+                                    kind);
     write_defines(gl, &shape, kind, defines, sizeof defines);
     char *source = malloc(DEFINES + sizeof pelt_skin_glsl);
     if (!source) return NULL;
@@ -273,6 +281,7 @@ static int64_t limit(pelt_gl *gl, GLenum name) {
    Tuned on an H200. */
 static const pelt_gl_shape one_shapes[2] = {{128, 1, 1, 1, 1, 2},
                                             {128, 1, 1, 0, 1, 2}}; /* if its pose fits, and if not */
+static const pelt_gl_shape surface_shape = {64, 1, 1, 0, 1, 1};
 static const struct {
     pelt_gl_shape shared, plain; /* if poses fit shared memory, and if not */
 } many_shapes[3][2] = {
@@ -289,6 +298,7 @@ static void choose_shapes(pelt_gl *gl, const pelt_gl_options *options) {
     gl->shared_limit = (uint64_t)limit(gl, GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
     gl->shapes[ONE] = one_shapes[shared_bytes(gl, &one_shapes[0], NORMALS) > gl->shared_limit];
     if (options->shape_given) gl->shapes[ONE] = options->shape;
+    gl->shapes[SURFACE] = surface_shape;
     for (int normals = 0; normals < 2; normals++) {
         pelt_gl_shape *shape = &gl->shapes[MANY + normals];
         *shape = many_shapes[form][normals].shared;
@@ -544,31 +554,38 @@ static void dispatch_slice(pelt_gl *gl, const pelt_gl_shape *shape, uint32_t sli
     gl->f.DispatchCompute(groups_across(gl, shape), (here + each - 1) / each, 1);
 }
 
+/* Dispatches one program for characters 0 .. count - 1. */
+static pelt_result run_program(pelt_gl *gl, int which, int kind, uint32_t count, pelt_error *error) {
+    pelt_gl_shape shape = shape_for(gl, which, kind);
+    GLuint *program = &gl->programs[which][kind];
+    pelt_result result = *program ? PELT_OK : build(gl, &shape, kind, program, error);
+    if (result) return result;
+    gl->f.UseProgram(*program);
+    gl->f.BindBufferBase(GL_SHADER_STORAGE_BUFFER, AT_SKIN, gl->skin_buffer);
+    for (uint32_t s = 0; s * (uint64_t)gl->slice < count; s++) dispatch_slice(gl, &shape, s, count, kind != POSITIONS);
+    gl->counted = count;
+    gl->f.MemoryBarrier(GL_VERTEX_ATTRIB_ARRAY_BARRIER_BIT | GL_SHADER_STORAGE_BARRIER_BIT |
+                        GL_BUFFER_UPDATE_BARRIER_BIT);
+    return PELT_OK;
+}
+
 pelt_result pelt_gl_dispatch(pelt_gl *gl, uint32_t count, unsigned outputs, pelt_error *error) {
     pelt_result result = want_path(gl, PELT_GL_COMPUTE, error);
     if (!result) result = check_range(gl, 0, count, error);
     if (!result) result = pelt_gpu_check_outputs(outputs, error);
     if (result || !count) return result;
-    int kind = kind_of(gl, outputs), normals = kind != POSITIONS;
-    int which = count < FEW ? ONE : normals ? MANY_NORMALS : MANY;
-    pelt_gl_shape shape = shape_for(gl, which, kind);
-    GLuint *program = &gl->programs[which][kind];
+    int kind = kind_of(gl, outputs), of_surface = kind == SURFACE_NORMALS;
     forget_errors(gl);
     state kept = keep_state(gl);
-    if (normals && !gl->normals) {
+    if (kind != POSITIONS && !gl->normals) {
         result = make_buffer(gl, gl->room * (uint64_t)gl->output_size, NULL, GL_DYNAMIC_COPY, "normals", &gl->normals,
                              error);
         if (result) gl->f.DeleteBuffers(1, &gl->normals), gl->normals = 0;
     }
-    if (!result && !*program) result = build(gl, &shape, kind, program, error);
-    if (!result) {
-        gl->f.UseProgram(*program);
-        gl->f.BindBufferBase(GL_SHADER_STORAGE_BUFFER, AT_SKIN, gl->skin_buffer);
-        for (uint32_t s = 0; s * (uint64_t)gl->slice < count; s++) dispatch_slice(gl, &shape, s, count, normals);
-        gl->counted = count;
-        gl->f.MemoryBarrier(GL_VERTEX_ATTRIB_ARRAY_BARRIER_BIT | GL_SHADER_STORAGE_BARRIER_BIT |
-                            GL_BUFFER_UPDATE_BARRIER_BIT);
-    }
+    if (of_surface) kind = POSITIONS; /* first */
+    if (!result)
+        result = run_program(gl, count < FEW ? ONE : kind == POSITIONS ? MANY : MANY_NORMALS, kind, count, error);
+    if (!result && of_surface) result = run_program(gl, SURFACE, SURFACE_NORMALS, count, error);
     put_state(gl, &kept);
     return result ? result : check(gl, "skinning", error);
 }

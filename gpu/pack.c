@@ -45,6 +45,40 @@ pelt_gpu_box pelt_gpu_rest_box(const pelt_skin *skin) {
     return box;
 }
 
+/* -- Walks ----------------------------------------------------------------------------------------------------------- */
+
+static const void *ring_array(const pelt_skin *skin, uint64_t offset) { return (const char *)skin->rings + offset; }
+
+/* The first `most` steps of the walk around a slot, through all patches of its block, and how long it is: an odd number.
+   Patches go on where the one before has ended, or else by way of the slot itself. Steps in place at the end, which
+   fill up a block, do not count. */
+static uint64_t walk_of(const pelt_skin *skin, uint32_t slot, uint32_t *steps, uint64_t most) {
+    const pelt_file_rings *r = skin->rings;
+    const uint32_t *firsts = ring_array(skin, r->firsts), *neighbors = ring_array(skin, r->neighbors);
+    const pelt_file_patch *patches = ring_array(skin, r->patches);
+    const uint8_t *rows = ring_array(skin, r->rows);
+    uint32_t block = slot / PELT_BLOCK, lane = slot % PELT_BLOCK, last = slot;
+    uint64_t count = 0, length = 1;
+    for (uint32_t p = firsts[block]; p < firsts[block + 1]; p++)
+        for (uint32_t k = 0; k < patches[p].lengths[lane / 4]; k++) {
+            uint32_t at = rows[((size_t)patches[p].first_row + k) * PELT_BLOCK + lane] / 2u;
+            uint32_t to =
+                at < PELT_BLOCK ? block * PELT_BLOCK + at : neighbors[patches[p].first_neighbor + at - PELT_BLOCK];
+            if (!k && count && to == last) continue;
+            if (!k && count && count++ < most) steps[count - 1] = slot;
+            if (count++ < most) steps[count - 1] = to;
+            if (to != slot) length = count | 1;
+            last = to;
+        }
+    return length;
+}
+
+static uint64_t count_steps(const pelt_skin *skin) {
+    uint64_t count = 0;
+    for (uint32_t s = 0; skin->rings && s < skin->block_count * PELT_BLOCK; s++) count += walk_of(skin, s, NULL, 0);
+    return count;
+}
+
 /* -- Layout ----------------------------------------------------------------------------------------- */
 
 static uint64_t rounded(uint64_t words) { return (words + 3) / 4 * 4; }
@@ -123,6 +157,10 @@ static void place_skin(const pelt_skin *skin, const lists *l, pelt_gpu_skin *out
     n->at_axes = place(end, l->axis_count);
     n->at_axis_weights = place(end, l->axis_count * lane);
     n->at_steps = place(end, l->weighted ? 4 * blocks : 0);
+    n->at_ring_first = place(end, out->rings ? blocks * lane + 1 : 0);
+    n->at_rings = place(end, count_steps(skin));
+    n->at_bends = place(end, out->bends ? 4 * blocks * lane : 0);
+    if (out->rings) memcpy(&n->ring_scale, &skin->rings->scale, sizeof n->ring_scale);
 }
 
 /* -- Filling in ---------------------------------------------------------------------------------------------------- */
@@ -188,6 +226,23 @@ static void fill_weighted(const pelt_skin *skin, const lists *l, const pelt_gpu_
     copy_words(words + n->at_axis_weights, l->axes.weights, l->axis_count * PELT_BLOCK);
 }
 
+static void fill_rings(const pelt_skin *skin, const pelt_gpu_skin *packed, uint32_t *words) {
+    const pelt_gpu_numbers *n = &packed->numbers;
+    uint32_t slots = skin->block_count * PELT_BLOCK, first = 0;
+    for (uint32_t s = 0; s < slots; s++) {
+        words[n->at_ring_first + s] = first;
+        first += (uint32_t)walk_of(skin, s, words + n->at_rings + first, walk_of(skin, s, NULL, 0));
+    }
+    words[n->at_ring_first + slots] = first;
+    if (!packed->bends) return;
+    const uint32_t *bends = ring_array(skin, skin->rings->bends), *across = ring_array(skin, skin->rings->across);
+    for (uint32_t b = 0; b < skin->block_count; b++) {
+        uint32_t *to = words + n->at_bends + 4 * PELT_BLOCK * (size_t)b;
+        copy_words(to, bends + 3 * PELT_BLOCK * (size_t)b, 3 * PELT_BLOCK);
+        copy_words(to + 3 * PELT_BLOCK, across + PELT_BLOCK * (size_t)b, PELT_BLOCK);
+    }
+}
+
 static pelt_gpu_form form_of(const lists *l) {
     if (l->weighted) return l->rows.shorts ? PELT_GPU_WEIGHTED_SHORTS : PELT_GPU_WEIGHTED_FLOATS;
     if (!l->rows.first) return PELT_GPU_BLEND;
@@ -200,6 +255,7 @@ int pelt_gpu_pack(const pelt_skin *skin, pelt_gpu_skin *out) {
     *out = (pelt_gpu_skin){.form = form_of(&l), .matrix_count = pelt_matrix_count(skin), .parts = 3};
     if (l.weighted) out->phi = l.weighted->phi, out->parts = l.weighted->normalised ? 4 : 3;
     out->tilts = l.tilts.floats ? 1 : l.tilts.shorts ? 2 : 0;
+    if (skin->rings) out->rings = 1 + skin->rings->by_angle, out->bends = skin->rings->bends != 0;
     place_pose(skin, &l, out);
     place_skin(skin, &l, out, &end);
     if (end > UINT32_MAX / 2 || !(out->words = calloc((size_t)end, sizeof *out->words))) return 0;
@@ -212,6 +268,7 @@ int pelt_gpu_pack(const pelt_skin *skin, pelt_gpu_skin *out) {
         fill_rows(skin, &l.rows, 1, n->at_heads, n->at_row_sources, n->at_rows, out->words);
         fill_rows(skin, &l.tilts, 2, n->at_heads, n->at_tilt_sources, n->at_tilts, out->words);
     }
+    if (out->rings) fill_rings(skin, out, out->words);
     return 1;
 }
 

@@ -39,6 +39,10 @@ typedef struct pelt_gpu_numbers {
     uint32_t at_tilt_factors;    /* floats into a pose */
     uint32_t at_normal_matrices; /* vec4s into a pose */
     uint32_t at_factor_scales;   /* floats into a pose: the units of 16-bit factors, of rows and of tilts; 0: none */
+    uint32_t at_ring_first;      /* [slot + 1] the first step of the walk around the vertex */
+    uint32_t at_rings;           /* [step] slots: each two in a row span a triangle with the vertex */
+    uint32_t ring_scale;         /* a float: scale of the sums over triangles */
+    uint32_t at_bends; /* [block][4][16] the normal in the frame of the surface, and the slot of its first axis */
 } pelt_gpu_numbers;
 
 typedef struct pelt_gpu_skin {
@@ -47,6 +51,8 @@ typedef struct pelt_gpu_skin {
     uint32_t phi;   /* pelt_phi of the weighted form */
     uint32_t parts; /* of its rows: 4 with a norm, else 3 */
     uint32_t tilts; /* changes of normals: 0 none, 1 in floats, 2 in 16 bits */
+    uint32_t rings; /* normals of the deformed surface, by a second pass: 0 no, triangles count 1 by area, 2 by angle */
+    uint32_t bends; /* 1: normals deviate from the surface's */
     uint32_t matrix_count;
     uint32_t own_vec4s; /* of a pose, without the normal matrices, which come last */
     uint32_t *words;

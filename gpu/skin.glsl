@@ -2,6 +2,8 @@
 //
 //     v = (sum_j w_j T_j) (v0 + D),   n = normalize((sum_j w_j T_j^-T) (n0 + N))
 //
+// or, for skins with rings, the n of the deformed surface.
+//
 // written once and used in two ways: as a compute shader that fills vertex buffers (OpenGL 4.3, OpenGL ES 3.1, Vulkan),
 // and as a function for a vertex shader that reads textures (OpenGL ES 3.0, WebGL 2). Prepend a #version line and
 // these:
@@ -9,9 +11,12 @@
 //     PELT_COMPUTE or PELT_VERTEX   which of the two
 //     PELT_FORM       D: 0 none, 1 rows of floats, 2 rows in 16 bits, 3 weighted in floats, 4 weighted in 16 bits
 //     PELT_TILTS      N: 0 none, 1 in floats, 2 in 16 bits (forms 3 and 4: like the rows)
-//     PELT_NORMALS    1: with normals
+//     PELT_NORMALS    1: with normals of the blend
 //     PELT_SCALED     1: joints may scale, normals have separate matrices
 //     PELT_PHI        forms 3 and 4: 0 exponential, 1 Gaussian, 2 mixed;  PELT_PARTS  3, or 4 with a norm
+//     PELT_RINGS      normals of the surface instead: 1 triangles count by area, 2 by angle;  PELT_BENDS  1: bent ones.
+//                     A vertex shader deforms the neighbours of each vertex too. For compute they take a second dispatch:
+//                     PELT_SHADE, with PELT_LANES and PELT_CHARACTERS 1, after one without normals and a barrier
 //     PELT_CONSTANTS  the numbers of the uniform block are prepended as defines, by name, instead of the block
 // and for compute
 //     PELT_THREADS    per work group
@@ -29,6 +34,10 @@
 #endif
 #ifndef PELT_SPLIT
 #define PELT_SPLIT 1
+#endif
+#ifndef PELT_RINGS
+#define PELT_RINGS 0
+#define PELT_BENDS 0
 #endif
 #pragma optionNV(unroll all)
 
@@ -52,6 +61,7 @@ layout(std140) uniform PeltNumbers {
     uint pelt_at_rest_normals, pelt_at_row_sources, pelt_at_rows, pelt_at_tilt_sources;
     uint pelt_at_tilts, pelt_at_axes, pelt_at_axis_weights, pelt_at_steps;
     uint pelt_at_row_factors, pelt_at_tilt_factors, pelt_at_normal_matrices, pelt_at_factor_scales;
+    uint pelt_at_ring_first, pelt_at_rings, pelt_ring_scale, pelt_at_bends;
 };
 #endif
 
@@ -73,8 +83,12 @@ layout(std140) uniform PeltNumbers {
 layout(local_size_x = PELT_THREADS) in;
 layout(std430, binding = 1) readonly buffer PeltSkin { pelt_urow pelt_skin[]; };
 layout(std430, binding = 2) readonly buffer PeltPoses { vec4 pelt_poses[]; };
+#ifdef PELT_SHADE
+layout(std430, binding = 3) readonly buffer PeltPositions { float pelt_positions[]; };
+#else
 layout(std430, binding = 3) writeonly buffer PeltPositions { pelt_row pelt_positions[]; };
-#if PELT_NORMALS
+#endif
+#if PELT_NORMALS || defined(PELT_SHADE)
 layout(std430, binding = 4) writeonly buffer PeltNormals { pelt_row pelt_normals[]; };
 #endif
 
@@ -369,15 +383,85 @@ void pelt_deform(uint pose, uint block, uint lane, out pelt_row position[PELT_SU
 #endif
 }
 
+// -- Normals of the deformed surface ----------------------------------------------------------------------------------
+
+#if PELT_RINGS > 0
+
+#ifdef PELT_VERTEX
+vec3 pelt_point(uint character, uint slot) {
+    float p[3], n[3];
+    pelt_deform(character * pelt_pose_stride, slot >> 4u, slot & 15u, p, n);
+    return vec3(p[0], p[1], p[2]);
+}
+#else
+vec3 pelt_point(uint character, uint slot) {
+    uint at = 3u * (16u * character * pelt_block_count + slot);
+    return vec3(pelt_positions[at], pelt_positions[at + 1u], pelt_positions[at + 2u]);
+}
+#endif
+
+// A vector that vanishes stays 0.
+vec3 pelt_unit(vec3 a) { return a * inversesqrt(dot(a, a) + 1e-30); }
+
+// acos(c) / sqrt(1 - c^2), from acos(c) = sqrt(1 - c) p(c) for c >= 0, to 7e-5.
+float pelt_angle_over_sine(float c) {
+    float q = abs(c), p = 1.5707288 + q * (-0.2121144 + q * (0.0742610 + q * -0.0187293));
+    float f = p * inversesqrt(1.0 + q);
+    return c < 0.0 ? 3.14159265 * inversesqrt(max(1.0 - q * q, 1e-8)) - f : f;
+}
+
+vec3 pelt_surface_normal(uint character, uint slot, vec3 own) {
+    uint at = pelt_word(pelt_at_ring_first + slot), end = pelt_word(pelt_at_ring_first + slot + 1u);
+    vec3 sum = vec3(0.0), before = vec3(0.0);
+    for (; at < end; at++) {
+        vec3 edge = pelt_point(character, pelt_word(pelt_at_rings + at)) - own;
+#if PELT_RINGS == 2
+        edge = pelt_unit(edge);
+        before *= pelt_angle_over_sine(dot(before, edge));
+#endif
+        sum += cross(before, edge);
+        before = edge;
+    }
+    vec3 normal = pelt_unit(sum * uintBitsToFloat(pelt_ring_scale));
+#if PELT_BENDS
+    uint bend = pelt_at_bends + 64u * (slot >> 4u) + (slot & 15u);
+    vec3 to = pelt_point(character, pelt_word(bend + 48u)) - own, across = pelt_unit(to - normal * dot(normal, to));
+    normal = pelt_unit(pelt_floats(bend) * across +
+                       (pelt_floats(bend + 16u) * cross(normal, across) + pelt_floats(bend + 32u) * normal));
+#endif
+    return normal;
+}
+
+#endif
+
 #ifdef PELT_VERTEX
 
 // -- For vertex shaders: slot gl_VertexID of character gl_InstanceID, for instance --------------------------------------
 
 void pelt_vertex(uint slot, uint character, out vec3 position, out vec3 normal) {
+#if PELT_RINGS > 0
+    position = pelt_point(character, slot);
+    normal = pelt_surface_normal(character, slot, position);
+#else
     float p[3], n[3];
     pelt_deform(character * pelt_pose_stride, slot >> 4u, slot & 15u, p, n);
     position = vec3(p[0], p[1], p[2]);
     normal = vec3(n[0], n[1], n[2]);
+#endif
+}
+
+#elif defined(PELT_SHADE)
+
+// -- The second compute shader ----------------------------------------------------------------------------------------
+
+void main() {
+    uint slot = gl_GlobalInvocationID.x, character = gl_WorkGroupID.y;
+    if (slot >= 16u * pelt_block_count) return;
+    vec3 normal = pelt_surface_normal(character, slot, pelt_point(character, slot));
+    uint at = 3u * (16u * character * pelt_block_count + slot);
+    pelt_normals[at] = normal.x;
+    pelt_normals[at + 1u] = normal.y;
+    pelt_normals[at + 2u] = normal.z;
 }
 
 #else

@@ -217,8 +217,8 @@ static inline pelt_corrective *maker_weighted(pelt_bundle *bundle, uint64_t *see
     return c;
 }
 
-static inline pelt_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corrective *corrective, bool in_16_bits,
-                                     pelt_skin *skin) {
+static inline pelt_bytes *maker_pack_rings(const pelt_bundle *bundle, const pelt_corrective *corrective,
+                                           bool in_16_bits, const pelt_rings *rings, pelt_skin *skin) {
     pelt_model model = {.skeleton = &bundle->skeleton,
                         .vertex_count = bundle->mesh.vertex_count,
                         .positions = bundle->mesh.positions,
@@ -227,6 +227,7 @@ static inline pelt_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corre
                         .influences = bundle->mesh.influences,
                         .corrective = corrective,
                         .in_16_bits = in_16_bits,
+                        .rings = rings,
                         .control_count = MAKER_CONTROLS,
                         .controls = maker_controls};
     pelt_error error = {0};
@@ -234,6 +235,11 @@ static inline pelt_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corre
     if (!bytes) fail_msg("%s", error.text);
     assert_int_equal(pelt_open(bytes->bytes, bytes->size, skin), PELT_OK);
     return bytes;
+}
+
+static inline pelt_bytes *maker_pack(const pelt_bundle *bundle, const pelt_corrective *corrective, bool in_16_bits,
+                                     pelt_skin *skin) {
+    return maker_pack_rings(bundle, corrective, in_16_bits, NULL, skin);
 }
 
 /* A random pose; joints also slide a little. */

@@ -5,12 +5,11 @@
 
    Little-endian words: of each skin its name's length and name (zeros up to a multiple of 4), its file's size and file,
    vertices, joints, controls, whether it has tangents, the diagonal, poses; of each pose locals [joint][10], controls, how far the processor's own
-   instruction sets are apart in positions and in normals, positions and normals [vertex][3] and, of skins that
+   instruction sets are apart in positions and in normals (of the surface: or positions off by a rounding), positions and normals [vertex][3] and, of skins that
    have some, tangents [vertex][4] in the order of the file, by the instructions that browsers have too
    (PELT_ISA_SIMD128). */
 
 #include "test/gl_subjects.h"
-#include "samples/samples.h"
 #include <stdio.h>
 
 static void put(FILE *out, const void *data, size_t size) {
@@ -26,6 +25,20 @@ static void put_vertices(FILE *out, const pelt_skin *skin, const float *slots, s
         put(out, slots + parts * skin->vertex_slots[v], parts * sizeof *slots);
 }
 
+/* How far normals of the surface turn when positions are off by a rounding. Changes the positions. */
+static double rounding_gap(const subject *s, const void *scratch, float *positions, const float *normals) {
+    if (!pelt_needs_shading(&s->skin)) return 0;
+    float *turned = aligned_alloc(64, pelt_output_size(&s->skin));
+    uint64_t seed = 5;
+    for (size_t i = 0; i < 48 * (size_t)s->skin.block_count; i++)
+        positions[i] += (float)(2e-7 * s->diagonal * (test_random(&seed) - 0.5));
+    pelt_output output = {.positions.data = positions, .normals.data = turned};
+    pelt_shade(&s->skin, scratch, pelt_all_blocks(&s->skin), &output);
+    double gap = largest_gap(&s->skin, turned, normals);
+    free(turned);
+    return gap;
+}
+
 static void put_pose(FILE *out, const subject *s, uint32_t c) {
     pelt_skin skin = s->skin;
     size_t size = pelt_output_size(&skin);
@@ -39,7 +52,10 @@ static void put_pose(FILE *out, const subject *s, uint32_t c) {
     put(out, s->locals[c], skin.joint_count * sizeof **s->locals);
     put(out, s->controls[c], skin.control_count * sizeof **s->controls);
     put_f32(out, largest_gap(&skin, positions, s->positions[c]));
-    put_f32(out, fmax(largest_gap(&skin, normals, s->normals[c]), own_normal_gap(s, c)));
+    double apart = fmax(largest_gap(&skin, normals, s->normals[c]), own_normal_gap(s, c));
+    float *moved = memcpy(aligned_alloc(64, size), positions, size);
+    put_f32(out, fmax(apart, rounding_gap(s, scratch, moved, normals)));
+    free(moved);
     put_vertices(out, &skin, positions, 3), put_vertices(out, &skin, normals, 3);
     if (skin.rest_tangents) put_vertices(out, &skin, tangents, 4);
     free(scratch), free(positions), free(normals), free(tangents);
@@ -99,6 +115,11 @@ int main(int count, char **arguments) {
 #undef METHOD
     };
     for (int m = 0; m < PELT_METHOD_COUNT; m++) put_sample(out, (pelt_method)m, methods[m]);
+    for (int i = 0; i < SHADED_SUBJECTS; i++) {
+        subject s = subject_shaded(i);
+        put_subject(out, shaded_subjects[i].name, &s);
+        subject_free(&s);
+    }
     for (int i = 0; i < REAL_SUBJECTS; i++) put_real(out, i);
     int failed = ferror(out) != 0;
     return (fclose(out) != 0) | failed;

@@ -5,6 +5,7 @@
 #define PELT_TEST_GL_SUBJECTS_H
 
 #include "gpu/headless.h"
+#include "samples/samples.h"
 #include "test/corrective_maker.h"
 #include <pelt/gl.h>
 
@@ -78,6 +79,9 @@ typedef struct recipe {
     bool unnormalised, in_16_bits, scales, tangents;
     bool without_turns; /* the corrective does not change normals */
     uint32_t characters;
+    int rings; /* normals of the deformed surface: 1 by area, 2 by angle */
+    bool bent; /* they deviate from it */
+    bool fan;  /* all triangles meet in the first vertex, whose walk takes several patches */
 } recipe;
 
 static const recipe recipes[] = {
@@ -105,6 +109,14 @@ static const recipe recipes[] = {
     {"basis in 16 bits without turns", 6, 700, 3, 1, .in_16_bits = true, .without_turns = true, .characters = 10},
     {"weighted in 16 bits without turns", 6, 333, 3, 2, PELT_PHI_MIXED, .in_16_bits = true, .without_turns = true,
      .characters = 27},
+    {"rings", 5, 700, 3, .characters = 10, .rings = 1},
+    {"rings by angle, basis in 16 bits", 6, 700, 3, 1, .in_16_bits = true, .without_turns = true, .characters = 9,
+     .rings = 2},
+    {"rings, bent, basis, scaled", 6, 170, 3, 1, .scales = true, .characters = 3, .rings = 1, .bent = true},
+    {"rings by angle, bent, weighted", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, .in_16_bits = true, .without_turns = true,
+     .characters = 10, .rings = 2, .bent = true},
+    {"a fan", 3, 500, 2, .characters = 5, .rings = 1, .fan = true},
+    {"a fan by angle", 3, 301, 2, .characters = 2, .rings = 2, .bent = true, .fan = true},
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
 
@@ -118,6 +130,8 @@ static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *b
                 memset((float *)w->folded + 4 * i, 0, 4 * sizeof(float));
                 memset((float *)w->folded_tilts + 3 * i, 0, 3 * sizeof(float));
             }
+        for (size_t i = 0; r->rings && i < 4 * (size_t)r->vertices * w->center_count; i++)
+            if (i % 4 < 3) ((float *)w->folded)[i] *= 0.1f;
         w->unnormalised = r->unnormalised;
         if (r->without_turns) w->folded_tilts = NULL;
         return c;
@@ -133,6 +147,26 @@ static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *b
     return c;
 }
 
+/* The rings of the bundle's mesh. */
+static inline const pelt_rings *recipe_rings(const recipe *r, pelt_bundle *bundle, uint64_t *seed) {
+    pelt_mesh *mesh = &bundle->mesh;
+    if (!r->rings) return NULL;
+    uint32_t *points = PELT_NEW(bundle->arena, mesh->vertex_count, uint32_t);
+    for (uint32_t v = 0; v < mesh->vertex_count; v++) points[v] = v;
+    if (r->fan) mesh->triangle_count = mesh->vertex_count - 2;
+    for (uint32_t i = 0; r->fan && i < mesh->triangle_count; i++)
+        mesh->triangles[3 * (size_t)i] = 0, mesh->triangles[3 * (size_t)i + 1] = i + 1,
+                            mesh->triangles[3 * (size_t)i + 2] = i + 2;
+    for (size_t i = 0; r->bent && i < 3 * (size_t)mesh->vertex_count; i++) mesh->normals[i] += 0.3f * maker_noise(seed);
+    const pelt_smoothing *smoothing = pelt_smoothing_of(bundle->arena, mesh, (pelt_examples){0});
+    pelt_rings *rings = smoothing ? (pelt_rings *)pelt_rings_of(bundle->arena, smoothing, points) : NULL;
+    assert_non_null(rings);
+    rings->by_angle = r->rings == 2;
+    if (!r->bent) rings->bends = NULL, rings->across = NULL;
+    assert_true(!r->bent == !rings->bends);
+    return rings;
+}
+
 static inline subject subject_of(const recipe *r) {
     uint64_t seed = 11;
     int32_t *parents = calloc(r->joints, sizeof *parents); /* a tree, so that many joints do not extend far */
@@ -141,9 +175,14 @@ static inline subject subject_of(const recipe *r) {
     free(parents);
     character_bind(s.bundle);
     character_tube(s.bundle, r->vertices, 0.5, 6);
-    character_random_weights(s.bundle, r->influences, &seed);
+    if (r->rings)
+        character_chain_weights(s.bundle); /* a surface that crumples has no normals to speak of */
+    else
+        character_random_weights(s.bundle, r->influences, &seed);
     if (r->tangents) character_random_tangents(s.bundle, &seed);
-    s.bytes = maker_pack(s.bundle, recipe_corrective(r, s.bundle, &seed), r->in_16_bits, &s.skin);
+    const pelt_corrective *corrective = recipe_corrective(r, s.bundle, &seed);
+    s.bytes = maker_pack_rings(s.bundle, corrective, r->in_16_bits, recipe_rings(r, s.bundle, &seed), &s.skin);
+    assert_int_equal(pelt_needs_shading(&s.skin), r->rings != 0);
     subject_room(&s, r->characters);
     pelt_transform *locals = calloc(r->joints, sizeof *locals);
     for (uint32_t c = 0; c < r->characters; c++) {
@@ -179,6 +218,29 @@ static inline void subject_fit_bundle(pelt_bundle *bundle, const char *clip_name
     }
     free(locals);
     pelt_bundle_free(bundle);
+}
+
+/* Characters with seams and hard edges, and normals of the deformed surface. */
+static const struct {
+    const char *name, *variant;
+    pelt_method method;
+} shaded_subjects[] = {
+    {"arm with a seam and rings", "seam", PELT_METHOD_PSD},
+    {"arm with hard edges and rings", "edges", PELT_METHOD_EIGEN},
+    {"arm in single triangles with rings", "split", PELT_METHOD_WPSD},
+};
+enum { SHADED_SUBJECTS = sizeof shaded_subjects / sizeof *shaded_subjects };
+
+static inline subject subject_shaded(int i) {
+    pelt_error error = {0};
+    pelt_sample_options sample = {.name = "arm", .vertices = 300, .frames = 16, .variant = shaded_subjects[i].variant};
+    pelt_bundle *bundle = pelt_sample_make(&sample, &error);
+    if (!bundle) fail_msg("%s", error.text);
+    subject s = {0};
+    pelt_fit_options options = {.method = shaded_subjects[i].method, .normals = PELT_NORMALS_SURFACE};
+    subject_fit_bundle(bundle, "test", options, 9, &s);
+    assert_true(pelt_needs_shading(&s.skin));
+    return s;
 }
 
 /* The same for a real character. False if its file is missing. */
@@ -232,10 +294,22 @@ static inline double own_normal_gap(const subject *s, uint32_t c) {
     return gap;
 }
 
+/* Normals of the surface are compared with those that the processor finds on the device's own positions: how far a
+   rounding of positions turns them depends on the surface. */
+static inline double normal_gap(const subject *s, uint32_t c, const float *positions, const float *normals) {
+    if (!pelt_needs_shading(&s->skin)) return largest_gap(&s->skin, normals, s->normals[c]);
+    float *own = aligned_alloc(64, pelt_output_size(&s->skin));
+    pelt_output output = {.positions.data = (float *)positions, .normals.data = own};
+    pelt_shade(&s->skin, s->scratches[c], pelt_all_blocks(&s->skin), &output);
+    double gap = largest_gap(&s->skin, normals, own);
+    free(own);
+    return gap;
+}
+
 static inline void assert_same(const subject *s, const char *name, uint32_t c, const float *positions,
                                const float *normals) {
     double p = largest_gap(&s->skin, positions, s->positions[c]) / s->diagonal;
-    double n = normals ? largest_gap(&s->skin, normals, s->normals[c]) : 0;
+    double n = normals ? normal_gap(s, c, positions, normals) : 0;
     if (!(p <= 2e-6) || !(n <= 2e-6 || n <= 5 * own_normal_gap(s, c)))
         fail_msg("%s, character %u: positions differ by %.3g of the diagonal, normals by %.3g", name, c, p, n);
 }

@@ -41,6 +41,16 @@ static void every_form_equals_the_processor(void **state) {
     }
 }
 
+static void normals_of_the_surface_equal_the_processors(void **state) {
+    (void)state;
+    if (!pelt_cuda_devices()) skip();
+    for (int i = 0; i < SHADED_SUBJECTS; i++) {
+        subject s = subject_shaded(i);
+        compare(&s, shaded_subjects[i].name);
+        subject_free(&s);
+    }
+}
+
 static void real_characters_equal_the_processor(void **state) {
     (void)state;
     if (!pelt_cuda_devices()) skip();
@@ -90,6 +100,7 @@ int main(void) {
     if (!pelt_cuda_devices()) print_message("skipped but for errors: there is no CUDA device here\n");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_equals_the_processor),
+        cmocka_unit_test(normals_of_the_surface_equal_the_processors),
         cmocka_unit_test(real_characters_equal_the_processor),
         cmocka_unit_test(misuse_is_refused),
         cmocka_unit_test(a_device_that_is_not_there_is_refused),

@@ -96,6 +96,16 @@ static void every_shape_equals_the_processor(void **state) {
     }
 }
 
+static void normals_of_the_surface_equal_the_processors(void **state) {
+    NEED_CONTEXT();
+    for (int i = 0; i < SHADED_SUBJECTS; i++) {
+        subject s = subject_shaded(i);
+        pelt_gl_options options = options_for(s.characters);
+        compare(&s, shaded_subjects[i].name, &options);
+        subject_free(&s);
+    }
+}
+
 static void real_characters_equal_the_processor(void **state) {
     NEED_CONTEXT();
     for (int i = 0; i < REAL_SUBJECTS; i++) {
@@ -390,7 +400,7 @@ static void skins_beyond_a_limit_are_refused_by_its_name(void **state) {
 static void crowds_larger_than_a_storage_block_go_in_slices(void **state) {
     NEED_CONTEXT();
     recipe r = recipes[8];
-    r.characters = 53;
+    r.characters = 53, r.rings = 1; /* the second pass goes in slices too */
     subject s = subject_of(&r);
     pelt_gl_options options = options_for(53);
     options.load = failing_load;
@@ -406,6 +416,7 @@ int main(void) {
         cmocka_unit_test(every_shape_equals_the_processor),
         cmocka_unit_test(later_poses_replace_earlier_ones),
         cmocka_unit_test(crowds_larger_than_a_storage_block_go_in_slices),
+        cmocka_unit_test(normals_of_the_surface_equal_the_processors),
         cmocka_unit_test(real_characters_equal_the_processor),
         cmocka_unit_test(the_state_of_the_context_stays),
         cmocka_unit_test(failures_come_with_words_and_the_program_lives),

@@ -152,6 +152,16 @@ static void every_form_equals_the_processor(void **state) {
     }
 }
 
+static void normals_of_the_surface_equal_the_processors(void **state) {
+    (void)state;
+    if (!context) skip();
+    for (int i = 0; i < SHADED_SUBJECTS; i++) {
+        subject s = subject_shaded(i);
+        compare(&s, shaded_subjects[i].name);
+        subject_free(&s);
+    }
+}
+
 static void real_characters_equal_the_processor(void **state) {
     (void)state;
     if (!context) skip();
@@ -188,6 +198,7 @@ static void misuse_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_equals_the_processor),
+        cmocka_unit_test(normals_of_the_surface_equal_the_processors),
         cmocka_unit_test(real_characters_equal_the_processor),
         cmocka_unit_test(misuse_is_refused),
     };

@@ -21,6 +21,11 @@
                                                                     //   pelt_vertex(uint(gl_VertexID), character, p, n);
        pelt_gl_bind(gl, program, 0, 0, &error);                     // texture units 0 and 1, uniform buffer 0; then draw
 
+   Normals. Skins whose normals are those of the deformed surface (pelt_needs_shading) take a second dispatch in the
+   compute path, which pelt_gl_dispatch does by itself. A vertex shader sees no other vertex: there pelt_vertex deforms
+   the neighbours of each vertex too, about seven, which costs several times as much. Where that is too slow, use the
+   compute path, or skins made with `pelt fit --normals rows`.
+
    Slots. As with pelt_deform, vertices come in slot order (pelt.h): an index buffer is renumbered once.
 
    State. Calls need your context to be current. They restore its state, except as noted at pelt_gl_bind and
@@ -102,8 +107,10 @@ PELT_API pelt_result pelt_gl_attributes(pelt_gl *gl, uint32_t character, int pos
 PELT_API pelt_result pelt_gl_read(pelt_gl *gl, uint32_t character, float *positions, float *normals, pelt_error *error);
 
 /* The text of the shader, preceded by the definitions for this skin, but without a #version line. Compute path: the
-   whole shader as dispatched for many characters. Vertex path: the function pelt_vertex. It is valid until the next
-   call of this function, or until the object is freed. NULL if out of memory, or if `outputs` is invalid. */
+   whole shader as dispatched for many characters; where pelt_needs_shading, PELT_GL_NORMALS is the second dispatch
+   alone, which follows that of outputs 0 and a storage barrier. Vertex path: the function pelt_vertex. It is valid
+   until the next call of this function, or until the object is freed. NULL if out of memory, or if `outputs` is
+   invalid. */
 PELT_API const char *pelt_gl_source(pelt_gl *gl, unsigned outputs);
 
 /* Vertex path: makes the program current, and binds the skin's textures to units `unit` and `unit` + 1 and its numbers

@@ -38,7 +38,7 @@ function fewForms() {
   const kinds = new Map();
   for (const form of forms) {
     const skin = pelt.open(form.file);
-    const kind = skin.withPacked(({ form: kind, tilts, phi, parts }) => `${kind} ${tilts} ${phi} ${parts}`);
+    const kind = skin.withPacked(({ form: kind, tilts, phi, parts, rings, bends }) => `${kind} ${tilts} ${phi} ${parts} ${rings} ${bends}`);
     kinds.set(form.name.includes("scaled") ? `${kind} scaled` : kind, form);
     skin.free();
   }
@@ -229,7 +229,7 @@ const COLOUR = "in vec3 where; layout(location = 0) out vec4 colour; void main()
 
 globalThis.three = () => {
   const renderer = new THREE.WebGLRenderer({ canvas: new OffscreenCanvas(64, 64) }), wrong = [];
-  for (const name of ["blend", "basis in 16 bits", "weighted, mixed"]) {
+  for (const name of ["blend", "basis in 16 bits", "weighted, mixed", "arm with a seam and rings"]) {
     const form = formOf(name), skin = pelt.open(form.file), drawn = createThree(THREE, skin, { characters: 2 });
     const truth = form.poses[0], pose = posed(skin, truth), side = 64;
     drawn.upload(pose, 1);

@@ -50,7 +50,7 @@ typedef struct opened_skin {
     uint32_t *slot_vertices; /* [16 block_count] */
     /* For graphics hardware; words is NULL until pelt_wasm_skin_pack. */
     uint32_t *words;
-    uint32_t word_count, form, phi, parts, tilts, own_vec4s;
+    uint32_t word_count, form, phi, parts, tilts, rings, bends, own_vec4s;
     const pelt_gpu_numbers *numbers;
     /* Private to C from here on. */
     void *bytes;
@@ -100,6 +100,7 @@ EXPORT(skin_pack) int pelt_wasm_skin_pack(opened_skin *s) {
     if (!pelt_gpu_pack(&s->skin, &s->packed)) return 0;
     s->words = s->packed.words, s->word_count = (uint32_t)s->packed.word_count;
     s->form = s->packed.form, s->phi = s->packed.phi, s->parts = s->packed.parts, s->tilts = s->packed.tilts;
+    s->rings = s->packed.rings, s->bends = s->packed.bends;
     s->own_vec4s = s->packed.own_vec4s, s->numbers = &s->packed.numbers;
     return 1;
 }
@@ -279,7 +280,7 @@ EXPORT(layout) const known *pelt_wasm_layout(void) {
         SKIN(joints), SKIN(names), SKIN(vertex_slots), SKIN(block_first), SKIN(entry_joints), SKIN(entry_weights),
         SKIN(rest_positions), SKIN(rest_normals), SKIN(rest_tangents), SKIN(driven), SKIN(controls), SKIN(about),
         SKIN(about_size), SKIN(mesh_hash), SKIN(has_corrective), SKIN(coefficient_count), SKIN(words), SKIN(word_count),
-        SKIN(form), SKIN(phi), SKIN(parts), SKIN(tilts), SKIN(own_vec4s), SKIN(numbers),
+        SKIN(form), SKIN(phi), SKIN(parts), SKIN(tilts), SKIN(rings), SKIN(bends), SKIN(own_vec4s), SKIN(numbers),
         POSE(locals), POSE(controls), POSE(coefficients), POSE(matrices), POSE(positions), POSE(normals), POSE(tangents),
         POSE(box), POSE(packed),
         KEYS(result), KEYS(point_count), KEYS(component_count), KEYS(key_count), KEYS(basis_count), KEYS(region_count),
@@ -294,7 +295,7 @@ EXPORT(layout) const known *pelt_wasm_layout(void) {
         NUMBER(at_joints), NUMBER(at_weights), NUMBER(at_rest), NUMBER(at_rest_normals), NUMBER(at_row_sources),
         NUMBER(at_rows), NUMBER(at_tilt_sources), NUMBER(at_tilts), NUMBER(at_axes), NUMBER(at_axis_weights),
         NUMBER(at_steps), NUMBER(at_row_factors), NUMBER(at_tilt_factors), NUMBER(at_normal_matrices),
-        NUMBER(at_factor_scales),
+        NUMBER(at_factor_scales), NUMBER(at_ring_first), NUMBER(at_rings), NUMBER(ring_scale), NUMBER(at_bends),
         SIZE("joint", pelt_joint), SIZE("transform", pelt_transform), SIZE("driven", pelt_driven),
         SIZE("control", pelt_control), SIZE("numbers", pelt_gpu_numbers), SIZE("matrix", float[MATRIX]),
         SIZE("block", float[PELT_BLOCK]),

@@ -28,9 +28,13 @@ export interface ShaderShape {
   tilts: number;
   phi: number;
   parts: number;
+  /** Normals of the deformed surface: 0 no, triangles count 1 by area, 2 by angle; bends: 1 if they deviate from it */
+  rings: number;
+  bends: number;
 }
 
-export const shapeOf = ({ form, tilts, phi, parts }: PackedSkin): ShaderShape => ({ form, tilts, phi, parts });
+export const shapeOf = ({ form, tilts, phi, parts, rings, bends }: PackedSkin): ShaderShape =>
+  ({ form, tilts, phi, parts, rings, bends });
 
 export function refuse(what: string, wanted: number, limit: string, has: number, of = "this context"): never {
   throw new PeltError(`${what} needs ${wanted}, but ${limit} of ${of} is ${has}`, RESULTS.PELT_ERROR_DEVICE);

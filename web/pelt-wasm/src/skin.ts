@@ -60,6 +60,8 @@ export interface PackedSkin {
   phi: number;
   parts: number;
   tilts: number;
+  rings: number;
+  bends: number;
   ownVec4s: number;
   /** Vec4s of a pose */
   poseStride: number;
@@ -238,7 +240,7 @@ export class Skin {
       const numbers = memory.wordsAt(w.numbers, WORDS.numbers).slice();
       return use({
         words: memory.wordsAt(w.words, w.wordCount), numbers, form: w.form, phi: w.phi, parts: w.parts, tilts: w.tilts,
-        ownVec4s: w.ownVec4s, poseStride: numbers[NUMBERS.pose_stride]!,
+        rings: w.rings, bends: w.bends, ownVec4s: w.ownVec4s, poseStride: numbers[NUMBERS.pose_stride]!,
       });
     } finally {
       if (--this.#packs === 0) memory.functions.skin_drop_words(address);

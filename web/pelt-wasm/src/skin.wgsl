@@ -2,13 +2,15 @@
 //
 //     v = (sum_j w_j T_j) (v0 + D),   n = normalize((sum_j w_j T_j^-T) (n0 + N))
 //
+// or, for skins with rings, the n of the deformed surface,
 // on the words that gpu/skin.glsl reads (docs/howto-gpu.md says what they are), one thread for each slot and character.
 // Unlike there the output is in the order of the file. These constants are prepended, as numbers or booleans:
 //
 //     FORM       D: 0 none, 1 rows of floats, 2 rows in 16 bits, 3 weighted in floats, 4 weighted in 16 bits
 //     TILTS      N: 0 none, 1 in floats, 2 in 16 bits (forms 3 and 4: like the rows)
-//     NORMALS    with normals;  SCALED  joints may scale, normals have separate matrices
+//     NORMALS    with normals of the blend;  SCALED  joints may scale, normals have separate matrices
 //     PHI        forms 3 and 4: 0 exponential, 1 Gaussian, 2 mixed;  PARTS  3, or 4 with a norm
+//     RINGS      normals of the surface, by `shade` after `main`: 1 triangles count by area, 2 by angle;  BENDS  bent ones
 //     THREADS    per work group
 
 struct Numbers {
@@ -17,6 +19,7 @@ struct Numbers {
     rest_normals: u32, row_sources: u32, rows: u32, tilt_sources: u32,
     tilts: u32, axes: u32, axis_weights: u32, steps: u32,
     row_factors: u32, tilt_factors: u32, normal_matrices: u32, factor_scales: u32,
+    ring_first: u32, rings: u32, ring_scale: f32, bends: u32,
 }
 
 @group(0) @binding(0) var<uniform> places: Numbers;
@@ -153,15 +156,21 @@ fn deform(pose: u32, block: u32, lane: u32) -> Moved {
     return out;
 }
 
+// -- Shaders ----------------------------------------------------------------------------------------------------------
+
+// Where the output of a vertex is.
+fn place_of(character: u32, vertex: u32) -> u32 {
+    return character * (arrayLength(&positions) / places.character_count) + 3u * vertex;
+}
+
 @compute @workgroup_size(THREADS)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
     let slot = id.x + id.y * groups.x * THREADS;
     if ((slot >> 4u) >= places.block_count) { return; }
     let vertex = slot_vertices[slot];
     if (vertex == 0xffffffffu) { return; }
-    let character = id.z;
-    let moved = deform(character * places.pose_stride, slot >> 4u, slot & 15u);
-    let at = character * (arrayLength(&positions) / places.character_count) + 3u * vertex;
+    let moved = deform(id.z * places.pose_stride, slot >> 4u, slot & 15u);
+    let at = place_of(id.z, vertex);
     positions[at] = moved.point.x;
     positions[at + 1u] = moved.point.y;
     positions[at + 2u] = moved.point.z;
@@ -170,4 +179,56 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         normals[at + 1u] = moved.normal.y;
         normals[at + 2u] = moved.normal.z;
     }
+}
+
+// -- Normals of the deformed surface ----------------------------------------------------------------------------------
+
+fn point_of(character: u32, slot: u32) -> vec3f {
+    let at = place_of(character, slot_vertices[slot]);
+    return vec3f(positions[at], positions[at + 1u], positions[at + 2u]);
+}
+
+// A vector that vanishes stays 0.
+fn unit(a: vec3f) -> vec3f { return a * inverseSqrt(dot(a, a) + 1e-30); }
+
+// acos(c) / sqrt(1 - c^2), from acos(c) = sqrt(1 - c) p(c) for c >= 0, to 7e-5.
+fn angle_over_sine(c: f32) -> f32 {
+    let q = abs(c);
+    let f = (1.5707288 + q * (-0.2121144 + q * (0.0742610 + q * -0.0187293))) * inverseSqrt(1.0 + q);
+    return select(f, 3.14159265 * inverseSqrt(max(1.0 - q * q, 1e-8)) - f, c < 0.0);
+}
+
+fn surface_normal(character: u32, slot: u32) -> vec3f {
+    let own = point_of(character, slot);
+    var sum = vec3f(0.0);
+    var before = vec3f(0.0);
+    for (var at = skin[places.ring_first + slot]; at < skin[places.ring_first + slot + 1u]; at++) {
+        var edge = point_of(character, skin[places.rings + at]) - own;
+        if (RINGS == 2u) {
+            edge = unit(edge);
+            before *= angle_over_sine(dot(before, edge));
+        }
+        sum += cross(before, edge);
+        before = edge;
+    }
+    let normal = unit(sum * places.ring_scale);
+    if (!BENDS) { return normal; }
+    let bend = places.bends + 64u * (slot >> 4u) + (slot & 15u);
+    let edge = point_of(character, skin[bend + 48u]) - own;
+    let across = unit(edge - normal * dot(normal, edge));
+    let bent = three(bend);
+    return unit(bent.x * across + (bent.y * cross(normal, across) + bent.z * normal));
+}
+
+@compute @workgroup_size(THREADS)
+fn shade(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+    let slot = id.x + id.y * groups.x * THREADS;
+    if ((slot >> 4u) >= places.block_count) { return; }
+    let vertex = slot_vertices[slot];
+    if (vertex == 0xffffffffu) { return; }
+    let normal = surface_normal(id.z, slot);
+    let at = place_of(id.z, vertex);
+    normals[at] = normal.x;
+    normals[at + 1u] = normal.y;
+    normals[at + 2u] = normal.z;
 }

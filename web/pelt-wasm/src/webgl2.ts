@@ -15,11 +15,13 @@ export const TEXTURE_WIDTH = 2048; // texels; the shader relies on it
  *     void pelt_vertex(uint slot, uint character, out vec3 position, out vec3 normal)
  *
  * for vertex shaders of GLSL ES 3.00, with uniforms `usampler2D pelt_skin` and `sampler2D pelt_poses`. Goes after #version.
+ * Normals of the deformed surface cost several times as much, since neighbours are deformed too.
  */
 export function vertexChunk(shape: ShaderShape, numbers: Uint32Array, normals: boolean, scaled: boolean): string {
   const defines: Record<string, number | string> = {
-    PELT_VERTEX: "", PELT_CONSTANTS: "", PELT_FORM: shape.form, PELT_TILTS: shape.tilts, PELT_NORMALS: Number(normals),
-    PELT_SCALED: Number(scaled), PELT_PHI: shape.phi, PELT_PARTS: shape.parts,
+    PELT_VERTEX: "", PELT_CONSTANTS: "", PELT_FORM: shape.form, PELT_TILTS: shape.tilts,
+    PELT_NORMALS: Number(normals && !shape.rings), PELT_SCALED: Number(scaled), PELT_PHI: shape.phi, PELT_PARTS: shape.parts,
+    PELT_RINGS: normals ? shape.rings : 0, PELT_BENDS: shape.bends,
   };
   Object.entries(NUMBERS).forEach(([name, at]) => (defines[`pelt_${name}`] = `${numbers[at]}u`));
   return Object.entries(defines).map(([name, value]) => `#define ${name} ${value}\n`).join("") + skinGlsl;
@@ -30,14 +32,14 @@ export const textureRows = (texels: number): number => Math.max(1, Math.ceil(tex
 const MAIN = `
 in uint slot;
 out vec3 out_position;
-#if PELT_NORMALS
+#if PELT_NORMALS || PELT_RINGS
 out vec3 out_normal;
 #endif
 void main() {
     vec3 p, n;
     pelt_vertex(slot, 0u, p, n);
     out_position = p;
-#if PELT_NORMALS
+#if PELT_NORMALS || PELT_RINGS
     out_normal = n;
 #endif
 }
@@ -148,7 +150,7 @@ export class WebGL2Player {
       this.#put(floats, gl.RGBA, gl.FLOAT);
       gl.activeTexture(gl.TEXTURE0);
       gl.bindTexture(gl.TEXTURE_2D, this.#textures[0]);
-      const { program, feedback } = this.#program(normals, normals && scaled);
+      const { program, feedback } = this.#program(normals, normals && scaled && !this.#shape.rings);
       gl.useProgram(program);
       gl.bindVertexArray(this.#array);
       gl.bindTransformFeedback(gl.TRANSFORM_FEEDBACK, feedback);

@@ -28,9 +28,10 @@ async function ownDevice(): Promise<GPUDevice> {
 
 // The same for skins of the same kind, so that devices compile once.
 function constants(shape: ShaderShape, normals: boolean, scaled: boolean): string {
-  const numbers = { FORM: shape.form, TILTS: shape.tilts, PHI: shape.phi, PARTS: shape.parts, THREADS };
-  const lines = Object.entries(numbers).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`);
-  return `${lines.join("")}const NORMALS: bool = ${normals};\nconst SCALED: bool = ${scaled};\n`;
+  const numbers = { FORM: shape.form, TILTS: shape.tilts, PHI: shape.phi, PARTS: shape.parts, RINGS: shape.rings, THREADS };
+  const switches = { NORMALS: normals, SCALED: scaled, BENDS: shape.bends !== 0 };
+  return Object.entries(numbers).map(([name, value]) => `const ${name}: u32 = ${value}u;\n`).join("") +
+    Object.entries(switches).map(([name, value]) => `const ${name}: bool = ${value};\n`).join("");
 }
 
 export class WebGPUPlayer {
@@ -94,13 +95,17 @@ export class WebGPUPlayer {
       anyScales ||= scaled;
       this.device.queue.writeBuffer(this.#inputs.poses, 16 * this.#poseStride * c, floats as Float32Array<ArrayBuffer>);
     });
-    const pipeline = await this.#pipeline(normals, normals && anyScales);
+    const ofBlend = normals && !this.#shape.rings;
+    const pipelines = [await this.#pipeline("main", ofBlend, ofBlend && anyScales)];
+    if (normals && !ofBlend) pipelines.push(await this.#pipeline("shade", false, false)); // from all positions
     const encoder = this.device.createCommandEncoder(), pass = encoder.beginComputePass();
-    pass.setPipeline(pipeline);
     pass.setBindGroup(0, this.#group);
     const groups = Math.ceil(this.#skin.slotCount / THREADS);
     const across = Math.min(groups, this.device.limits.maxComputeWorkgroupsPerDimension);
-    pass.dispatchWorkgroups(across, Math.ceil(groups / across), list.length);
+    for (const pipeline of pipelines) {
+      pass.setPipeline(pipeline);
+      pass.dispatchWorkgroups(across, Math.ceil(groups / across), list.length);
+    }
     pass.end();
     this.device.queue.submit([encoder.finish()]);
   }
@@ -167,15 +172,15 @@ export class WebGPUPlayer {
     return buffer;
   }
 
-  #pipeline(normals: boolean, scaled: boolean): Promise<GPUComputePipeline> {
-    const key = `${normals} ${scaled}`;
+  #pipeline(entryPoint: "main" | "shade", normals: boolean, scaled: boolean): Promise<GPUComputePipeline> {
+    const key = `${entryPoint} ${normals} ${scaled}`;
     const had = this.#pipelines.get(key);
     if (had) return had;
     const code = constants(this.#shape, normals, scaled) + skinWgsl;
     const made = this.device
       .createComputePipelineAsync({
         layout: this.device.createPipelineLayout({ bindGroupLayouts: [this.#layout] }),
-        compute: { module: this.device.createShaderModule({ code }), entryPoint: "main" },
+        compute: { module: this.device.createShaderModule({ code }), entryPoint },
       })
       .catch((error: Error) => {
         throw deviceError(`the driver does not compile the shader: ${error.message}`);
