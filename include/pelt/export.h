@@ -77,6 +77,13 @@ typedef struct pelt_export_frames_options {
 PELT_API pelt_result pelt_export_frames(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip,
                                         const pelt_export_frames_options *options, const char *path, pelt_error *error);
 
+/* -- A character with its examples --------------------------------------------------------------------------------- */
+
+/* Writes a character that was made from arrays as the files that pelt_bundle_read and pelt_bundle_clip read: a .glb (or
+   .gltf and .bin) with its clips, and next to it, for a path such as body.glb, body.CLIP.pc2 for each clip with true
+   positions and body.CLIP.csv for each with controls. */
+PELT_API pelt_result pelt_export_bundle(const pelt_bundle *bundle, const char *path, pelt_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -251,6 +251,12 @@ PELT_API uint32_t pelt_keys_component_count(const pelt_keys *keys);
 PELT_API uint32_t pelt_keys_block_count(const pelt_keys *keys);
 PELT_API uint32_t pelt_keys_key_count(const pelt_keys *keys);
 PELT_API const uint32_t *pelt_keys_key_points(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_basis_count(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_region_count(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_engine_point_count(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_control_count(const pelt_keys *keys);
+PELT_API float pelt_keys_diagonal(const pelt_keys *keys);
+PELT_API const char *pelt_keys_about(const pelt_keys *keys);
 
 #ifdef __cplusplus
 }
