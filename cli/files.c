@@ -70,7 +70,7 @@ bool cli_check_files(const cli_args *args) {
         cli_kind kind = cli_kind_of(&command->options[i]);
         if (!args->values[i]) continue;
         if ((kind == CLI_INPUT && is_input(args, args->values[i])) ||
-            (kind == CLI_CLIPS && any_is_input(args, args->values[i])))
+            ((kind == CLI_INPUT || kind == CLI_CLIPS) && any_is_input(args, args->values[i])))
             return false;
     }
     return true;

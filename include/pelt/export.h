@@ -69,6 +69,11 @@ typedef struct pelt_export_frames_options {
     pelt_progress progress;
     uint32_t *flattened; /* becomes the number of vertices that joints of scale 0 flatten in the rest pose of the file:
                             in a .glb or .gltf they stay there. NULL: not wanted */
+    /* A cache of the character: another one is written as this one is, with its points in its order, its axes, scale,
+       offset and frame numbers, so that the program it came from can read it; where the character has several objects,
+       that of one of them. Frames before and after the clip hold its ends. NULL: in the order of the mesh. */
+    const char *like;
+    const pelt_clip *like_clip; /* the clip that `like` is of; NULL: the same, and then frames are as many as there */
 } pelt_export_frames_options;
 
 /* Writes a clip deformed by the skin; the extension of the path chooses the format: a cache (.pc2, .mdd, .npy, a folder

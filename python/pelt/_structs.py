@@ -113,7 +113,7 @@ class ExportReportOutput(c.Structure):
 
 class ExportFramesOptions(c.Structure):
     c_name = "pelt_export_frames_options"
-    _fields_ = [("deform", P), ("user", P), ("progress", Progress), ("flattened", P)]
+    _fields_ = [("deform", P), ("user", P), ("progress", Progress), ("flattened", P), ("like", c.c_char_p), ("like_clip", P)]
 
 
 class Frames(c.Structure):

@@ -464,12 +464,32 @@ class Skin:
             (report.true_rms[0], report.true_rms[1]) if report.has_truth else None,
         )  # fmt: skip
 
-    def export_frames(self, clip: Clip, path: PathLike, *, progress: Optional[ProgressFunction] = None) -> None:
-        """Writes a clip as the skin deforms it, as `pelt eval` does: a .pc2, .mdd, .npy, a folder of .obj files, or a .glb."""
+    def export_frames(
+        self,
+        clip: Clip,
+        path: PathLike,
+        *,
+        like: Optional[PathLike] = None,
+        like_clip: Optional[Clip] = None,
+        progress: Optional[ProgressFunction] = None,
+    ) -> None:
+        """Writes a clip as the skin deforms it, as `pelt eval` does: a .pc2, .mdd, .npy, a folder of .obj files, or a .glb.
+
+        Args:
+            clip: the motion.
+            path: its ending chooses the format.
+            like: a cache of the character: points are written in its order, axes, scale and frame numbers.
+            like_clip: the clip that `like` is of; None: the same.
+        """
         memory, character = self._open(), _character_of(clip)
         check_layout(ExportFramesOptions)
         watch, failure = Watch(progress), Failure()
-        options = ExportFramesOptions(progress=watch.struct)
+        if like_clip is not None:
+            character._own(like_clip)
+        options = ExportFramesOptions(
+            progress=watch.struct, like=None if like is None else path_of(like, "like"),
+            like_clip=None if like_clip is None else like_clip._pointer,
+        )  # fmt: skip
         with character._guard.reading(), watch.interruptible():
             result = lib.pelt_export_frames(
                 memory.skin, character._bundle, clip._pointer, c.byref(options), path_of(path), failure.buffer

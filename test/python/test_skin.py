@@ -241,6 +241,30 @@ class Program(unittest.TestCase):
         skin.export_frames(test, self.path / "own.npy")
         self.assertEqual((self.path / "own.npy").read_bytes(), (self.path / "eval.npy").read_bytes())
 
+    def test_a_cache_is_written_as_another_one_is(self) -> None:
+        """One point for all vertices of a seam, in any order, z up, in centimetres, from frame 3 on."""
+        run("sample", "elbow", "--variant", "seam", "--vertices", "300", "--frames", "12", "-o", ".", "--quiet", cwd=self.path)
+        body = pelt.Character.read(self.path / "elbow.glb")
+        train, skin = body.clip("train"), pelt.fit(body, body.clip("train"), method="psd", holdout=0)
+        _, first = np.unique(body.positions, axis=0, return_index=True)
+        order = random.permutation(first)
+        self.assertLess(len(order), body.vertex_count)
+
+        def as_theirs(shapes: np.ndarray, before: int) -> np.ndarray:
+            x, y, z = np.moveaxis(100 * shapes[:, order].astype(np.float64), -1, 0)
+            theirs = np.stack([x, -z, y], axis=-1)
+            return np.concatenate([theirs[:1]] * before + [theirs]).astype(np.float32)
+
+        np.save(self.path / "theirs.npy", as_theirs(train.positions, 3))
+        skin.save(self.path / "made.pelt")
+        run("eval", "made.pelt", "elbow.glb", "--clip", "train", "--like", "theirs.npy", "-o", "back.npy", "--quiet", cwd=self.path)
+        np.testing.assert_allclose(np.load(self.path / "back.npy"), as_theirs(skin.play(train), 3), atol=2e-3)
+        test = body.clip("test")
+        skin.export_frames(test, self.path / "other.npy", like=self.path / "theirs.npy", like_clip=train)
+        np.testing.assert_allclose(np.load(self.path / "other.npy"), as_theirs(skin.play(test), 3), atol=2e-3)
+        with self.assertRaisesRegex(pelt.ArgumentError, "like: .* is no cache"):
+            skin.export_frames(test, self.path / "other.glb", like=self.path / "theirs.npy")
+
     def test_a_character_from_arrays_is_saved_and_read_again(self) -> None:
         bar = Bar()
         body = bar.character()
