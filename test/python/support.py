@@ -59,7 +59,7 @@ class Bar:
     def character(self, **more: Any) -> pelt.Character:
         return pelt.Character(
             self.positions, self.triangles, parents=self.parents, rest=self.rest, weights=self.weights,
-            joint_names=["lower", "upper"], name="bar", **more,
+            **{"joint_names": ["lower", "upper"], "name": "bar", **more},
         )  # fmt: skip
 
     def clip(self, character: pelt.Character, name: str, phase: float, frames: int = 24) -> pelt.Clip:
