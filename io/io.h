@@ -26,6 +26,9 @@ typedef struct pelt_file {
 bool pelt_is_gltf(const char *path); /* .glb or .gltf */
 bool pelt_ends_with(const char *path, const char *ending);
 
+/* What to say of a character or motion in a format that pelt does not read, by its name; NULL: any other file. */
+const char *pelt_foreign_format(const char *path);
+
 bool pelt_file_exists(const char *path);
 
 /* Whether two paths name the same file or folder, links resolved. */

@@ -30,6 +30,8 @@ typedef struct pelt_export_options {
     uint32_t targets;  /* maximum morph targets, 2 to 65535; 0: PELT_EXPORT_TARGETS. Without clips there is no limit */
     int plain_normals; /* 1: omit the normal deltas of correctives */
     uint32_t threads;  /* 0: as many as the machine has */
+    uint32_t influences; /* maximum nodes that a vertex may follow: a skin with more is refused; 0: any number. Many
+                            players, three.js among them, read four and deform the others wrongly */
     /* A skin to embed in the file for players that support pelt, usually the same one; NULL: none. Only with a bundle
        read from a file. */
     const pelt_bytes *embed;

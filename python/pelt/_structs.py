@@ -100,7 +100,8 @@ class DriveRules(c.Structure):
 
 class ExportOptions(c.Structure):
     c_name = "pelt_export_options"
-    _fields_ = [("clips", P), ("clip_count", S), ("targets", U), ("plain_normals", I), ("threads", U), ("embed", P)]
+    _fields_ = [("clips", P), ("clip_count", S), ("targets", U), ("plain_normals", I), ("threads", U),
+                ("influences", U), ("embed", P)]  # fmt: skip
 
 
 class ExportReportOutput(c.Structure):

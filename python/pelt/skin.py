@@ -427,6 +427,7 @@ class Skin:
         *,
         character: Optional[Character] = None,
         targets: int = 0,
+        influences: int = 4,
         plain_normals: bool = False,
         embed: bool = False,
         threads: int = 0,
@@ -438,6 +439,7 @@ class Skin:
             clips: driven joints and correctives are baked into these, frame by frame.
             character: whose file it is; needed without clips, unless the skin was fitted to it.
             targets: most morph targets; 0: as many as every player supports.
+            influences: most nodes that a vertex may follow: a skin with more is refused, because many players read four; 0: any.
             plain_normals: leave out what correctives do to normals.
             embed: also put the skin itself into the file, for players that know pelt.
         """
@@ -453,7 +455,8 @@ class Skin:
         held = (c.c_void_p * 2)(memory.start, memory.size)
         options = ExportOptions(
             clips=c.addressof(pointers), clip_count=len(chosen), targets=_threads(targets, "targets"),
-            plain_normals=int(bool(plain_normals)), threads=_threads(threads), embed=c.addressof(held) if embed else None,
+            plain_normals=int(bool(plain_normals)), threads=_threads(threads),
+            influences=_threads(influences, "influences"), embed=c.addressof(held) if embed else None,
         )  # fmt: skip
         report, failure = ExportReportOutput(), Failure()
         with body._guard.changing():
