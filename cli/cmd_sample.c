@@ -43,6 +43,9 @@ static int write_known(const cli_args *args, const pelt_sample_options *options,
     if (!cli_may_write(args, path, options->name)) return CLI_MISUSE;
     pelt_bundle *bundle = pelt_bundle_read(options->name, &error);
     if (!bundle) return cli_error(&error);
+    for (uint32_t c = 0; c < bundle->clip_count;
+         c++) /* its clips of these names would be mixed with ours: a new file */
+        if (!strcmp(bundle->clips[c]->name, "train") || !strcmp(bundle->clips[c]->name, "test")) bundle->in_memory = 1;
     int code = pelt_sample_known(bundle, options, &error) || pelt_folder_make(folder, &error)
                    ? cli_error(&error)
                    : write_bundle(args, bundle, name, folder);
@@ -77,7 +80,8 @@ const cli_command cli_sample = {
     "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), "
     "biceps (the arm's elbow, with the control \"tension\" in .csv files) or humanoid (53 joints, for speed). Their "
     "true deformation is given by a formula that linear blending cannot match. FILE.glb is a character of your own, "
-    "with weights: DIR/FILE.glb gets clips with a truth given by a formula (limbs twist evenly along their length and "
+    "with weights: DIR/FILE.glb, which keeps all that is in the file, gets clips with a truth given by a formula "
+    "(limbs twist evenly along their length and "
     "swell where joints bend), so that methods can be compared on it before there are examples. face is a slow face "
     "rig for `pelt keys`: clips of points (.npy) with their controls (.csv).",
     run,

@@ -52,7 +52,8 @@ pelt_result pelt_export_bundle(const pelt_bundle *bundle, const char *path, pelt
                                  .skeleton = &bundle->skeleton,
                                  .clips = bundle->clips,
                                  .clip_count = bundle->clip_count,
-                                 .name = pelt_base_name(stem)};
+                                 .name = pelt_base_name(stem),
+                                 .source = bundle->in_memory ? NULL : bundle->path};
     pelt_result result = pelt_gltf_write(path, &content, error);
     for (uint32_t c = 0; !result && c < bundle->clip_count; c++)
         result = write_clip(arena, bundle, bundle->clips[c], stem, error);

@@ -86,9 +86,10 @@ PELT_API pelt_result pelt_export_frames(const pelt_skin *skin, const pelt_bundle
 
 /* -- A character with its examples --------------------------------------------------------------------------------- */
 
-/* Writes a character that was made from arrays as the files that pelt_bundle_read and pelt_bundle_clip read: a .glb (or
-   .gltf and .bin) with its clips, and next to it, for a path such as body.glb, body.CLIP.pc2 for each clip with true
-   positions and body.CLIP.csv for each with controls. */
+/* Writes a character and its examples as the files that pelt_bundle_read and pelt_bundle_clip read: a .glb (or .gltf and
+   .bin), and next to it, for a path such as body.glb, body.CLIP.pc2 for each clip with true positions and body.CLIP.csv
+   for each with controls. A character from arrays gets a new file; one from a file keeps everything in it, and clips
+   that were added to it are added there. */
 PELT_API pelt_result pelt_export_bundle(const pelt_bundle *bundle, const char *path, pelt_error *error);
 
 #ifdef __cplusplus

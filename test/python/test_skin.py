@@ -274,6 +274,17 @@ class Program(unittest.TestCase):
         np.testing.assert_array_equal(again.clip("train").positions, train.positions)
         np.testing.assert_allclose(again.positions, body.positions, atol=0)
 
+    def test_a_sample_of_a_file_keeps_what_is_in_it(self) -> None:
+        bar = Bar()
+        body = bar.character()
+        walk = body.add_clip("walk", np.array([bar.pose(a) for a in (0, 0.5, 1)]))
+        body.save(self.path / "bar.glb")
+        run("sample", "bar.glb", "--frames", "4", "-o", "out", "--quiet", cwd=self.path)
+        sampled = pelt.Character.read(self.path / "out/bar.glb")
+        self.assertEqual(sorted(sampled.clips), ["test", "train", "walk"])
+        np.testing.assert_allclose(sampled.clip("walk", positions=False).poses, walk.poses, atol=1e-6)
+        self.assertEqual(sampled.clip("train").positions.shape[1], POINTS)
+
     def test_an_export_plays_as_the_skin_does_whatever_joints_are_called(self) -> None:
         bar = Bar()
         for names in (["lower", "upper"], ["bone", "bone"]):  # a bone and a mesh on it often share a name
