@@ -45,6 +45,11 @@ pelt_result pelt_align(pelt_arena *arena, const pelt_cached_part *part, const pe
 /* "its (x, z, -y) are (x, y, z), times 0.01, moved by (0, 1, 0)"; empty for the identity. */
 void pelt_alignment_text(const pelt_alignment *alignment, char *text, size_t size);
 
+/* Whether a cache is that of a rigid object in the object's own space: it stands still while its node moves, so that the
+   truth is the rest shape on its node (ride.c). Fails if it stands still in another shape. */
+pelt_result pelt_cache_rides(const pelt_cached_part *part, const pelt_point_frames *cache, bool *rides,
+                             pelt_error *error);
+
 /* The number of keys of a clip that the cache has frames for, starting at *first. */
 uint32_t pelt_aligned_keys(uint32_t key_count, uint32_t frame_count, int64_t shift, uint32_t *first);
 

@@ -285,6 +285,25 @@ class Program(unittest.TestCase):
         np.testing.assert_allclose(sampled.clip("walk", positions=False).poses, walk.poses, atol=1e-6)
         self.assertEqual(sampled.clip("train").positions.shape[1], POINTS)
 
+    def test_an_object_on_a_bone_in_its_own_space_moves_with_the_bone(self) -> None:
+        bar = Bar()
+        bar.weights = np.stack([np.zeros(POINTS), np.ones(POINTS)], axis=1)
+        body = bar.character()
+        poses = np.array([bar.pose(a) for a in (0, 0.4, 0.9, 1.3)])
+        body.add_clip("swing", poses)
+        body.save(self.path / "bar.glb")
+        turn = np.linalg.qr(random.normal(size=(3, 3)))[0]
+        own = 100 * bar.positions[random.permutation(POINTS)] @ turn + [5, 6, 7]
+        np.save(self.path / "bar.swing.npy", np.stack([own] * 4).astype(np.float32))
+        read = pelt.Character.read(self.path / "bar.glb")
+        found = read.clip("swing").positions
+        scene = matrices(poses, bar.parents)
+        np.testing.assert_allclose(found, blend(bar.positions, bar.weights, scene, scene[0]), atol=1e-5)
+        self.assertTrue(any("moved with the node" in note.text for note in read.notes))
+        np.save(self.path / "bar.swing.npy", np.stack([own * [1, 1, 2]] * 4).astype(np.float32))
+        with self.assertRaisesRegex(pelt.Error, 'node "upper" .* object\'s own space'):
+            pelt.Character.read(self.path / "bar.glb").clip("swing")
+
     def test_an_export_plays_as_the_skin_does_whatever_joints_are_called(self) -> None:
         bar = Bar()
         for names in (["lower", "upper"], ["bone", "bone"]):  # a bone and a mesh on it often share a name
