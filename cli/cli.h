@@ -140,6 +140,9 @@ int relight_measure(const cli_args *args);
 /* Checks that no output is one of the inputs, under any name, unless --overwrite is given, and that skin and bundle are
    not swapped. False after a message. */
 bool cli_check_files(const cli_args *args);
+
+/* Whether a cache was given as an input next to its character; says how caches are given. */
+bool cli_caches_as_inputs(const cli_args *args);
 /* Reads a bundle; NULL with an error, also if an output is the truth or the table of one of its clips, or would be
    taken for it. */
 pelt_bundle *cli_bundle(const cli_args *args, const char *path, pelt_error *error);

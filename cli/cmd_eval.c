@@ -34,8 +34,19 @@ static bool choose_deformer(const cli_args *args, cli_deformer *by, pelt_error *
     return by->device != NULL;
 }
 
+/* --like CACHE, or CLIP=CACHE for a cache of another clip. */
+static void choose_form(const cli_args *args, pelt_bundle *bundle, pelt_export_frames_options *options) {
+    const char *like = cli_value(args, "like"), *equals = like ? strchr(like, '=') : NULL;
+    options->like = like;
+    for (uint32_t c = 0; equals && c < bundle->clip_count; c++) {
+        const char *name = bundle->clips[c]->name;
+        if (strncmp(like, name, strlen(name)) || like[strlen(name)] != '=') continue;
+        options->like_clip = bundle->clips[c], options->like = like + strlen(name) + 1;
+    }
+}
+
 /* Deforms a clip, or writes just its poses. */
-static int eval_clip(const cli_args *args, cli_deformer *by, const pelt_bundle *bundle, const pelt_clip *clip) {
+static int eval_clip(const cli_args *args, cli_deformer *by, pelt_bundle *bundle, const pelt_clip *clip) {
     const char *path = cli_value(args, "output");
     pelt_error error;
     uint32_t flat;
@@ -43,11 +54,15 @@ static int eval_clip(const cli_args *args, cli_deformer *by, const pelt_bundle *
                                           .user = by->device,
                                           .progress = cli_progress(args),
                                           .flattened = &flat};
+    choose_form(args, bundle, &options);
     if (pelt_export_frames(by->skin, bundle, clip, &options, path, &error)) return cli_error(&error), CLI_FAILED;
     if (flat && !args->quiet)
         cli_fail("note: joints of scale 0 flatten %u vertices in the rest pose of %s; they stay there", flat,
                  bundle->path);
-    cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, by->skin->vertex_count);
+    if (options.like)
+        cli_say(args, "%s: clip %s, as %s has it\n", path, clip->name, options.like);
+    else
+        cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, by->skin->vertex_count);
     return cli_print_json(args, pelt_json_pack("{output:s, skin:s, clip:s, frames:u, vertices:u}", path,
                                                args->inputs[0], clip->name, clip->frame_count, by->skin->vertex_count));
 }
@@ -57,6 +72,7 @@ static int check_words(const cli_args *args) {
     if (!cli_value(args, "output")) return cli_misuse(args, "-o OUT is missing: name the file to write");
     if (!clip && !live) return cli_misuse(args, "--clip CLIP or --live STREAM is missing: name what to deform");
     if (clip && live) return cli_misuse(args, "--clip and --live exclude each other: choose one");
+    if (cli_value(args, "like") && live) return cli_misuse(args, "--like needs --clip: a stream has no frame numbers");
     if (cli_value(args, "rate") && !live) return cli_misuse(args, "--rate needs --live");
     if (args->json && !strcmp(cli_value(args, "output"), "-"))
         return cli_misuse(args, "--json and positions cannot both go to standard output: name a file with -o");
@@ -109,6 +125,10 @@ const cli_command cli_eval = {
      {"live", "STREAM", "Poses line by line, from a pipe, a file, or - for standard input.", CLI_INPUT},
      {"rate", "N", "--live: frames per second, expected or played from a recording; default 60."},
      {"output", "OUT", ".pc2 .mdd .npy .glb .gltf .poses, or a folder for .obj."},
+     {"like", "CACHE",
+      "Write a cache as this one of the character is written: its points in its order, its axes, scale and frame "
+      "numbers. It is of the same clip, or CLIP=CACHE.",
+      CLI_INPUT},
      {"device", "D", "Where to deform: cpu (default), gl, cuda; one of several as gl:1."}},
     .example = "pelt eval arm.pelt arm.glb --clip test -o deformed.pc2",
 };

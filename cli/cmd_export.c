@@ -98,8 +98,8 @@ static void say_export(const exporting *x, const char *path, const pelt_export_o
                  "the skin adds to them",
                  x->bundle->clip_count - (uint32_t)options->clip_count, x->bundle->clip_count, args->inputs[1]);
     if (r->beyond_four)
-        cli_say(args, "  %u vertices follow more than 4 joints: engines that read only four will deform them wrongly\n",
-                r->beyond_four);
+        cli_fail("warning: %u vertices follow more than 4 nodes: players that read only four deform them wrongly",
+                 r->beyond_four);
     if (r->shear > 1e-4)
         cli_say(args, "  the nodes are off by up to %.2g: a joint is scaled unevenly, and nodes cannot shear\n",
                 r->shear);
@@ -148,7 +148,9 @@ static int run(const cli_args *args) {
     if (!path) return cli_misuse(args, "-o OUT.glb (or OUT.gltf) is missing: name the file to write");
     exporting x = {.args = args};
     pelt_export_options options = {.plain_normals = cli_value(args, "no-normals") != NULL, .threads = args->threads};
-    if (!cli_count(args, "targets", &options.targets)) return CLI_MISUSE;
+    options.influences = 4;
+    if (!cli_count(args, "targets", &options.targets) || !cli_count(args, "influences", &options.influences))
+        return CLI_MISUSE;
     pelt_error error;
     int code = CLI_FAILED;
     x.bytes = pelt_skin_read(args->inputs[0], &x.skin, &error);
@@ -181,6 +183,8 @@ const cli_command cli_export = {
      {"embed", NULL, "Also embed the skin itself in OUT, for players that support pelt; others ignore it."},
      {"no-normals", NULL, "Omit normal deltas: smaller, and engines shade it as the blend does."},
      {"targets", "N", "Maximum number of morph targets; default: 192, which every WebGL2 device supports."},
+     {"influences", "N",
+      "Most nodes that a vertex may follow, 4 unless given: more is refused, because many players read four."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints, for fewer nodes; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},
      {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves exactly like OUT.glb.",

@@ -3,48 +3,20 @@
 #include "cli/cli.h"
 #include "io/io.h"
 #include "samples/samples.h"
+#include <pelt/export.h>
 #include <string.h>
-
-static pelt_result write_clip(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, pelt_error *error) {
-    pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &bundle->mesh, 30, error);
-    if (!writer) return error->code;
-    for (size_t f = 0; f < clip->frame_count; f++)
-        pelt_cache_writer_frame(writer, clip->positions + 3 * f * bundle->mesh.vertex_count);
-    return pelt_cache_writer_commit(writer, error);
-}
-
-static pelt_result write_scene(const pelt_bundle *bundle, const char *name, const char *path, pelt_error *error) {
-    pelt_mesh mesh = bundle->mesh;
-    mesh.targets = mesh.target_normals = NULL, mesh.target_count = 0;
-    pelt_gltf_content content = {.mesh = &mesh,
-                                 .skeleton = &bundle->skeleton,
-                                 .clips = bundle->clips,
-                                 .clip_count = bundle->clip_count,
-                                 .name = name};
-    return pelt_gltf_write(path, &content, error);
-}
-
-static pelt_result write_controls(const pelt_bundle *bundle, const pelt_clip *clip, const char *path,
-                                  pelt_error *error) {
-    pelt_table table = {clip->frame_count, bundle->controls.count, bundle->controls.names, (float *)clip->controls};
-    return pelt_table_write(path, &table, error);
-}
 
 static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const char *name, const char *folder) {
     pelt_error error;
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.glb", folder, name);
-    if (write_scene(bundle, name, path, &error)) return cli_error(&error);
+    if (pelt_export_bundle(bundle, path, &error)) return cli_error(&error);
     cli_say(args, "%s: %u vertices, %u joints\n", path, bundle->mesh.vertex_count, bundle->skeleton.joint_count);
     for (uint32_t c = 0; c < bundle->clip_count; c++) {
         const pelt_clip *clip = bundle->clips[c];
-        snprintf(path, sizeof path, "%s/%s.%s.pc2", folder, name, clip->name);
-        if (write_clip(bundle, clip, path, &error)) return cli_error(&error);
-        cli_say(args, "%s: %u frames\n", path, clip->frame_count);
-        if (!clip->controls) continue;
-        snprintf(path, sizeof path, "%s/%s.%s.csv", folder, name, clip->name);
-        if (write_controls(bundle, clip, path, &error)) return cli_error(&error);
-        cli_say(args, "%s: %u controls\n", path, bundle->controls.count);
+        cli_say(args, "%s/%s.%s.pc2: %u frames\n", folder, name, clip->name, clip->frame_count);
+        if (clip->controls)
+            cli_say(args, "%s/%s.%s.csv: %u controls\n", folder, name, clip->name, bundle->controls.count);
     }
     return cli_print_json(args,
                           pelt_json_pack("{sample:s, folder:s, vertices:u, joints:u, clips:u}", name, folder,
@@ -52,19 +24,11 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const c
 }
 
 pelt_result cli_sample_files(const char *name, const char *folder, char *scene, size_t size, pelt_error *error) {
-    char path[4096];
     pelt_bundle *bundle = pelt_sample_make(&(pelt_sample_options){.name = name, .vertices = 2972, .seed = 1}, error);
     pelt_result result = bundle ? PELT_OK : error->code;
     if (!result) result = pelt_folder_make(folder, error);
     snprintf(scene, size, "%s/%s.glb", folder, name);
-    if (!result) result = write_scene(bundle, name, scene, error);
-    for (uint32_t c = 0; !result && c < bundle->clip_count; c++) {
-        const pelt_clip *clip = bundle->clips[c];
-        snprintf(path, sizeof path, "%s/%s.%s.pc2", folder, name, clip->name);
-        result = write_clip(bundle, clip, path, error);
-        snprintf(path, sizeof path, "%s/%s.%s.csv", folder, name, clip->name);
-        if (!result && clip->controls) result = write_controls(bundle, clip, path, error);
-    }
+    if (!result) result = pelt_export_bundle(bundle, scene, error);
     pelt_bundle_free(bundle);
     return result;
 }
@@ -79,6 +43,9 @@ static int write_known(const cli_args *args, const pelt_sample_options *options,
     if (!cli_may_write(args, path, options->name)) return CLI_MISUSE;
     pelt_bundle *bundle = pelt_bundle_read(options->name, &error);
     if (!bundle) return cli_error(&error);
+    for (uint32_t c = 0; c < bundle->clip_count;
+         c++) /* its clips of these names would be mixed with ours: a new file */
+        if (!strcmp(bundle->clips[c]->name, "train") || !strcmp(bundle->clips[c]->name, "test")) bundle->in_memory = 1;
     int code = pelt_sample_known(bundle, options, &error) || pelt_folder_make(folder, &error)
                    ? cli_error(&error)
                    : write_bundle(args, bundle, name, folder);
@@ -114,7 +81,8 @@ const cli_command cli_sample = {
     "biceps (the arm's elbow, with the control \"tension\" in .csv files), wrist (the arm's wrist, "
     "twisting by 170 degrees) or humanoid (53 joints, for speed). Their "
     "true deformation is given by a formula that linear blending cannot match. FILE.glb is a character of your own, "
-    "with weights: DIR/FILE.glb gets clips with a truth given by a formula (limbs twist evenly along their length and "
+    "with weights: DIR/FILE.glb, which keeps all that is in the file, gets clips with a truth given by a formula "
+    "(limbs twist evenly along their length and "
     "swell where joints bend), so that methods can be compared on it before there are examples. face is a slow face "
     "rig for `pelt keys`: clips of points (.npy) with their controls (.csv).",
     run,

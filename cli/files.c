@@ -55,6 +55,22 @@ static bool partner_is_input(const cli_args *args, const char *path) {
     return false;
 }
 
+bool cli_caches_as_inputs(const cli_args *args) {
+    static const char *const endings[] = {".pc2", ".mdd", ".npy", ".abc"};
+    const char *cache = NULL, *character = NULL;
+    for (int i = 0; i < args->input_count; i++) {
+        for (size_t k = 0; k < sizeof endings / sizeof *endings; k++)
+            if (pelt_ends_with(args->inputs[i], endings[k])) cache = args->inputs[i];
+        if (pelt_is_gltf(args->inputs[i])) character = args->inputs[i];
+    }
+    if (!cache || !character || !strstr(args->command->arguments, "BUNDLE")) return false;
+    cli_misuse(args,
+               "%s is a point cache: name the character alone and give a cache with its clip, as in pelt %s %s ... "
+               "CLIP=%s",
+               cache, args->command->name, character, cache);
+    return true;
+}
+
 bool cli_check_files(const cli_args *args) {
     const cli_command *command = args->command;
     if (!strncmp(command->arguments, "SKIN BUNDLE", 11) &&
@@ -70,7 +86,7 @@ bool cli_check_files(const cli_args *args) {
         cli_kind kind = cli_kind_of(&command->options[i]);
         if (!args->values[i]) continue;
         if ((kind == CLI_INPUT && is_input(args, args->values[i])) ||
-            (kind == CLI_CLIPS && any_is_input(args, args->values[i])))
+            ((kind == CLI_INPUT || kind == CLI_CLIPS) && any_is_input(args, args->values[i])))
             return false;
     }
     return true;

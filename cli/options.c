@@ -209,6 +209,7 @@ static int run_command(const cli_command *command, int count, const char *const 
     if (!parsed) return CLI_MISUSE;
     if (args.input_count < command->least_inputs)
         return cli_misuse(&args, "an input is missing: pelt %s %s", command->name, command->arguments);
+    if (args.input_count > command->most_inputs && cli_caches_as_inputs(&args)) return CLI_MISUSE;
     if (args.input_count > command->most_inputs)
         return cli_misuse(&args, "\"%s\" is one input too many: pelt %s %s", args.inputs[command->most_inputs],
                           command->name, command->arguments);

@@ -123,6 +123,7 @@ typedef struct placed {
     pelt_cached_part part;
     pelt_cache cache;
     pelt_alignment how;
+    bool rides; /* an object in its own space, which moves with its node */
 } placed;
 
 /* One frame per key, unless the caller gives the first frame or asks to find it. */
@@ -142,7 +143,6 @@ static pelt_result read_placed(pelt_bundle *bundle, const pelt_clip *clip, const
     const char *source = pelt_arena_format(bundle->arena, "%s", path);
     if (!source) return pelt_file_no_memory(path, error);
     pelt_result result = pelt_cache_read(bundle->arena, path, &p->cache, error);
-    if (!result) result = check_frames(bundle, clip, path, p->cache.frame_count, error);
     if (result) return result;
     p->part = (pelt_cached_part){.bundle = bundle,
                                  .clip = clip,
@@ -150,6 +150,13 @@ static pelt_result read_placed(pelt_bundle *bundle, const pelt_clip *clip, const
                                  .count = part ? part->count : bundle->mesh.vertex_count,
                                  .at_rest = bundle->cache.space == PELT_SPACE_REST};
     pelt_point_frames frames = {source, p->cache.frame_count, p->cache.point_count, p->cache.positions};
+    if (!p->part.at_rest) result = pelt_cache_rides(&p->part, &frames, &p->rides, error);
+    if (!result && p->rides) {
+        p->how = pelt_aligned, p->cache.frame_count = clip->frame_count, p->cache.normals = NULL;
+        return PELT_OK;
+    }
+    if (!result) result = check_frames(bundle, clip, path, p->cache.frame_count, error);
+    if (result) return result;
     result = pelt_align(bundle->arena, &p->part, &frames, &bundle->cache, hint, &p->how, error);
     if (!result || bundle->cache.space != PELT_SPACE_SEEN || strcmp(p->cache.format, "obj")) return result;
     p->part.at_rest = true; /* sculpts, perhaps */
@@ -158,7 +165,8 @@ static pelt_result read_placed(pelt_bundle *bundle, const pelt_clip *clip, const
 
 static bool is_as_it_is(const placed *p) {
     pelt_alignment how = p->how;
-    return !how.points && how.scale == 1 && how.shift == 0 && !memcmp(how.axes, pelt_aligned.axes, sizeof how.axes) &&
+    return !p->rides && !how.points && how.scale == 1 && how.shift == 0 &&
+           !memcmp(how.axes, pelt_aligned.axes, sizeof how.axes) &&
            !memcmp(how.offset, pelt_aligned.offset, sizeof how.offset) &&
            p->cache.frame_count == p->part.clip->frame_count;
 }
@@ -176,12 +184,28 @@ static void place_frame(const placed *p, const float *from, bool turn_only, floa
     }
 }
 
+/* The rest shape on its node, in each key. */
+static bool put_on_node(const pelt_bundle *bundle, const pelt_cached_part *part, uint32_t first, uint32_t keys,
+                        float *out) {
+    for (uint32_t k = 0; k < keys; k++) {
+        PELT_SCOPED pelt_arena *brief = pelt_arena_new(0);
+        const double *blend = pelt_blend_frame(brief, bundle, part->clip, first + k);
+        if (!blend) return false;
+        float *to = out + 3 * ((size_t)k * bundle->mesh.vertex_count);
+        for (size_t i = 3 * (size_t)part->first; i < 3 * ((size_t)part->first + part->count); i++)
+            to[i] = (float)blend[i];
+    }
+    return true;
+}
+
 /* The frames of all keys that have one, in mesh order. */
 static float *place_frames(pelt_bundle *bundle, const placed *list, uint32_t count, uint32_t first, uint32_t keys,
                            bool normals) {
     size_t row = 3 * (size_t)bundle->mesh.vertex_count, total;
     float *out = __builtin_mul_overflow(row, keys, &total) ? NULL : PELT_NEW(bundle->arena, total, float);
     for (uint32_t c = 0; out && c < count; c++) {
+        if (list[c].rides && !put_on_node(bundle, &list[c].part, first, keys, out)) return NULL;
+        if (list[c].rides) continue;
         const float *from = normals ? list[c].cache.normals : list[c].cache.positions;
         for (uint32_t k = 0; k < keys; k++) {
             size_t frame = (size_t)((int64_t)first + k + list[c].how.shift);
@@ -199,6 +223,11 @@ static void note_placed(pelt_bundle *bundle, const placed *p, const char *path) 
                   "%s: its %u points were matched to the %u vertices of %s, %s", path, p->cache.point_count,
                   p->part.count, glb,
                   p->how.by_place ? "by position" : "which the file splits at seams and keeps in order");
+    if (p->rides)
+        pelt_find(
+            &bundle->notes, bundle->arena, PELT_NOTE, "placed",
+            "%s: stands still while its node moves, so it is in the object's own space: it is moved with the node",
+            path);
     pelt_alignment_text(&p->how, text, sizeof text);
     if (*text) pelt_find(&bundle->notes, bundle->arena, PELT_NOTE, "placed", "%s: %s", path, text);
 }

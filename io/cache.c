@@ -113,6 +113,8 @@ pelt_result pelt_cache_read(pelt_arena *arena, const char *path, pelt_cache *cac
     if (pelt_ends_with(path, ".abc"))
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "%s: Alembic is not read yet; convert it to .pc2, .mdd, .npy or a folder of .obj", path);
+    if (pelt_foreign_format(path))
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: %s", path, pelt_foreign_format(path));
     if (!parse)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "%s: has no point cache extension; pelt reads .pc2, .mdd, .npy and folders of .obj", path);

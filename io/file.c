@@ -102,6 +102,24 @@ bool pelt_ends_with(const char *path, const char *ending) {
     return length >= tail && !strcasecmp(path + length - tail, ending);
 }
 
+const char *pelt_foreign_format(const char *path) {
+    static const struct {
+        const char *ending, *words;
+    } formats[] = {
+        {".fbx",
+         "is an FBX file, which pelt does not read: export the character as glTF (.glb), from Blender for instance"},
+        {".bvh", "is a BVH file, a motion without a mesh: put it on the character and export both as glTF (.glb)"},
+        {".blend", "is a Blender file: export the character from Blender as glTF (.glb)"},
+        {".dae", "is a COLLADA file, which pelt does not read: export the character as glTF (.glb)"},
+        {".usd", "is a USD file, which pelt does not read: export the character as glTF (.glb)"},
+        {".usdz", "is a USD file, which pelt does not read: export the character as glTF (.glb)"},
+        {".usdc", "is a USD file, which pelt does not read: export the character as glTF (.glb)"},
+        {".usda", "is a USD file, which pelt does not read: export the character as glTF (.glb)"}};
+    for (size_t i = 0; path && i < sizeof formats / sizeof *formats; i++)
+        if (pelt_ends_with(path, formats[i].ending)) return formats[i].words;
+    return NULL;
+}
+
 bool pelt_is_gltf(const char *path) { return pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf"); }
 
 pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error) {

@@ -245,7 +245,9 @@ bool pelt_gltf_open(gltf *g, const pelt_file *file) {
         size_t mark = size >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? 3 : 0;
         if (size == mark) return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "is empty");
         if (text[mark] != '{' && !strchr(" \t\r\n", text[mark]))
-            return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "is neither a .glb nor a .gltf file");
+            return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "%s",
+                                  pelt_foreign_format(g->path) ? pelt_foreign_format(g->path)
+                                                               : "is neither a .glb nor a .gltf file");
         if (!parse_json(g, text + mark, size - mark)) return false;
     }
     return find_buffers(g, &binary);

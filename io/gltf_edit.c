@@ -64,12 +64,14 @@ static bool same_bind(const double *a, const double *b) {
     return true;
 }
 
-/* Joints are matched to the file's by name; among several of one name, by index. */
+/* Joints are matched to the file's by name; among several of one name, by index. Driven joints are new, also where the
+   file has nodes of their names: another export, say. */
 static void match_joints(edit *e) {
     gltf_editing *b = &e->base;
     const pelt_skeleton *skeleton = e->content->skeleton, *file = &b->g->bundle->skeleton;
+    uint32_t known = e->content->embed_joints ? e->content->embed_joints : skeleton->joint_count;
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
-        uint32_t found = pelt_joint_named(file, skeleton->names[j], j);
+        uint32_t found = j < known ? pelt_joint_named(file, skeleton->names[j], j) : file->joint_count;
         b->joint_of[j] = e->twin_of[j] = UINT32_MAX;
         if (found == file->joint_count) continue;
         b->joint_of[j] = found;

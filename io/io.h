@@ -26,6 +26,9 @@ typedef struct pelt_file {
 bool pelt_is_gltf(const char *path); /* .glb or .gltf */
 bool pelt_ends_with(const char *path, const char *ending);
 
+/* What to say of a character or motion in a format that pelt does not read, by its name; NULL: any other file. */
+const char *pelt_foreign_format(const char *path);
+
 bool pelt_file_exists(const char *path);
 
 /* Whether two paths name the same file or folder, links resolved. */
@@ -109,7 +112,8 @@ typedef struct pelt_gltf_content {
     float color[4];                    /* base colour of a new mesh; all zero: a plain skin tone */
     const char *source;                /* the file to change; NULL: make a new one */
     const pelt_bytes *embed;           /* a skin to embed in the file (docs/format.md); NULL: none */
-    uint32_t embed_joints;             /* the first so many joints of the skeleton are the skin's */
+    uint32_t embed_joints; /* the first so many joints of the skeleton are the skin's, the others are new nodes;
+                                          0: all are */
 } pelt_gltf_content;
 
 /* Writes a .glb, or a .gltf and a .bin. */

@@ -43,11 +43,21 @@ static pelt_result write(exporting *x, const char *path, pelt_error *error) {
     return pelt_gltf_write(path, &content, error);
 }
 
-static uint32_t beyond_four(const pelt_mesh *mesh) {
+/* Vertices that follow more nodes than this. */
+static uint32_t count_beyond(const pelt_mesh *mesh, uint32_t most) {
     uint32_t count = 0;
     for (uint32_t v = 0; v < mesh->vertex_count; v++)
-        count += mesh->influences.first[v + 1] - mesh->influences.first[v] > 4;
+        count += mesh->influences.first[v + 1] - mesh->influences.first[v] > most;
     return count;
+}
+
+static pelt_result check_influences(const exporting *x, pelt_error *error) {
+    uint32_t most = x->options.influences, beyond = most ? count_beyond(&x->plain.mesh, most) : 0;
+    if (!beyond) return PELT_OK;
+    return pelt_fail_option(error, "influences",
+                            "%u of the %u vertices would follow more than %u nodes, and players that read only so many "
+                            "deform them wrongly; fit with at most %u influences and the blend \"fit\", or allow more",
+                            beyond, x->plain.mesh.vertex_count, most, most);
 }
 
 static pelt_export_report report_of(const exporting *x) {
@@ -56,7 +66,7 @@ static pelt_export_report report_of(const exporting *x) {
                                 .pair_count = x->plain.pair_count,
                                 .target_count = t->count,
                                 .whole_count = t->whole,
-                                .beyond_four = beyond_four(&x->plain.mesh),
+                                .beyond_four = count_beyond(&x->plain.mesh, 4),
                                 .shear = x->plain.worst,
                                 .compressed = t->compressed,
                                 .worst = t->worst,
@@ -91,6 +101,7 @@ pelt_result pelt_export(const pelt_skin *skin, pelt_bundle *bundle, const pelt_e
     result = pelt_model_unpack(x.arena, skin, &x.model, error);
     if (!result)
         result = pelt_plain_make(x.arena, &x.model, bundle, x.options.clips, x.options.clip_count, &x.plain, error);
+    if (!result) result = check_influences(&x, error);
     if (!result) result = make_targets(&x, error);
     if (!result) result = write(&x, path, error);
     if (!result && report) *report = report_of(&x);

@@ -259,10 +259,11 @@ static pelt_result make_skeleton(making *m, pelt_error *error) {
 
 /* -- Clips --------------------------------------------------------------------------------------------------------- */
 
+/* Nodes may share a name, such as a bone and the mesh on it: those of the same number are the same. */
 static void match_joints(making *m) {
     const pelt_skeleton *skin = m->model->skeleton, *bundle = &m->bundle->skeleton;
     for (uint32_t j = 0; j < bundle->joint_count; j++) {
-        m->joint_of[j] = pelt_joint_named(skin, bundle->names[j], 0);
+        m->joint_of[j] = pelt_joint_named(skin, bundle->names[j], j);
         if (m->joint_of[j] == skin->joint_count) m->joint_of[j] = UINT32_MAX;
     }
 }

@@ -41,7 +41,10 @@ typedef struct choice {
 
 typedef struct aligning {
     const pelt_cached_part *part;
-    const pelt_point_frames *cache;
+    uint32_t point_count;             /* of the file */
+    const pelt_point_frames *cache;   /* without points that always coincide with another */
+    pelt_point_frames distinct;       /* its storage, where there are such */
+    uint32_t *distinct_of, *point_of; /* [point of the file] its number in `cache`, and back; NULL: there are none */
     const pelt_cache_options *wanted;
     const pelt_alignment *hint;
     pelt_alignment *found;
@@ -149,6 +152,13 @@ static void find_edges(aligning *a) {
         if (a->edges.first[u + 1] < a->edges.first[u]) a->edges.first[u + 1] = a->edges.first[u];
 }
 
+static void know_places(aligning *a) {
+    uint32_t n = a->part->count;
+    a->first_of = PELT_NEW(a->arena, n, uint32_t), a->rest_of = PELT_NEW(a->arena, n, uint32_t);
+    for (uint32_t v = n; v-- > 0;) a->first_of[a->place_of[v]] = v, a->rest_of[a->place_of[v]] = a->rest_of_vertex[v];
+    find_edges(a);
+}
+
 /* Groups vertices that share a rest position and that the blend moves together in a sample of keys. */
 static void find_places(aligning *a) {
     const pelt_mesh *mesh = &a->part->bundle->mesh;
@@ -163,11 +173,46 @@ static void find_places(aligning *a) {
         list[k] = (pelt_example){&moved, k};
     }
     a->place_of = PELT_NEW(a->arena, n, uint32_t);
-    a->first_of = PELT_NEW(a->arena, n, uint32_t), a->rest_of = PELT_NEW(a->arena, n, uint32_t);
     a->place_count =
         pelt_weld(a->arena, &part, (pelt_examples){count, list}, PELT_STILL_TOGETHER * mesh->diagonal, a->place_of);
-    for (uint32_t v = n; v-- > 0;) a->first_of[a->place_of[v]] = v, a->rest_of[a->place_of[v]] = a->rest_of_vertex[v];
-    find_edges(a);
+    know_places(a);
+}
+
+/* The blend moves twins together, but what came after it (smoothing, a solver) may not: then they have points of their own. */
+static void part_twins(aligning *a) {
+    a->place_count = a->part->count;
+    for (uint32_t v = 0; v < a->part->count; v++) a->place_of[v] = v;
+    know_places(a);
+}
+
+/* -- Points ---------------------------------------------------------------------------------------------------------- */
+
+/* Leaves out points that coincide with another in every frame, as those of hard edges do: they are one place of the mesh,
+   and would only pull the centroids. */
+static void find_distinct(aligning *a) {
+    const pelt_point_frames *all = a->cache;
+    uint32_t n = all->point_count, frames = all->frame_count;
+    pelt_mesh first = {.vertex_count = n, .positions = (float *)all->positions};
+    pelt_clip clip = {.frame_count = frames, .positions = all->positions};
+    pelt_example *list = PELT_NEW(a->arena, frames, pelt_example);
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, square = 0;
+    for (size_t i = 0; i < 3 * (size_t)n; i++)
+        low[i % 3] = fmin(low[i % 3], all->positions[i]), high[i % 3] = fmax(high[i % 3], all->positions[i]);
+    for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
+    for (uint32_t f = 0; f < frames; f++) list[f] = (pelt_example){&clip, f};
+    uint32_t *groups = PELT_NEW(a->arena, n, uint32_t);
+    uint32_t count =
+        pelt_weld(a->arena, &first, (pelt_examples){frames, list}, PELT_STILL_TOGETHER * sqrt(square), groups);
+    if (count == n) return;
+    a->distinct_of = groups, a->point_of = PELT_NEW(a->arena, count, uint32_t);
+    for (uint32_t p = n; p-- > 0;) a->point_of[groups[p]] = p;
+    float *positions = PELT_NEW(a->arena, 3 * (size_t)frames * count, float);
+    for (size_t f = 0; f < frames; f++)
+        for (size_t p = 0; p < count; p++)
+            memcpy(positions + 3 * (f * count + p), all->positions + 3 * (f * n + a->point_of[p]),
+                   3 * sizeof *positions);
+    a->distinct = (pelt_point_frames){all->path, frames, count, positions};
+    a->cache = &a->distinct;
 }
 
 /* -- Clouds -------------------------------------------------------------------------------------------------------- */
@@ -423,8 +468,35 @@ static pelt_result cannot_match(const aligning *a, uint32_t unclear, pelt_error 
         "%s: %u of its %u points coincide with others or belong to no vertex, so they cannot be matched to vertices of "
         "%s; delete loose vertices, start clip and cache with the rest pose, or export the mesh without splitting its "
         "vertices",
-        a->cache->path, unclear, a->cache->point_count, a->part->bundle->path);
+        a->cache->path, unclear, a->point_count, a->part->bundle->path);
     return advise_fix(a, error);
+}
+
+/* Moves the points by the median of what separates them from their places, moment by moment: centroids are pulled by
+   places that have several points. */
+static void settle(aligning *a, pelt_moments *truth, const uint32_t *points) {
+    double *list = PELT_NEW(a->arena, a->place_count, double);
+    for (uint32_t k = 0; k < truth->moment_count; k++)
+        for (size_t i = 0; i < 3; i++) {
+            const double *blend = of_moment(&a->blend, k);
+            double *at = truth->positions + 3 * (size_t)k * truth->count;
+            for (size_t u = 0; u < a->place_count; u++) list[u] = blend[3 * u + i] - at[3 * (size_t)points[u] + i];
+            double middle = pelt_quantile(list, a->place_count, 0.5);
+            for (size_t p = 0; p < truth->count; p++) at[3 * p + i] += middle;
+        }
+}
+
+/* The point of every place by position: places as the blend has them, or every vertex by itself where there are more points. */
+static uint32_t match_by_place(aligning *a, pelt_moments *truth, uint32_t *points) {
+    uint32_t unclear = pelt_match_points(a->arena, &a->blend, truth, &a->edges, a->rest_of, points);
+    if (unclear) {
+        settle(a, truth, points);
+        unclear = pelt_match_points(a->arena, &a->blend, truth, &a->edges, a->rest_of, points);
+    }
+    if (!unclear || a->cache->point_count <= a->place_count) return unclear;
+    part_twins(a);
+    a->blend = blend_places(a, a->moments, a->blend.moment_count);
+    return pelt_match_points(a->arena, &a->blend, truth, &a->edges, a->rest_of, points);
 }
 
 /* The point of every place: in file order if that fits, otherwise by position. */
@@ -438,7 +510,7 @@ static pelt_result find_points(aligning *a, const choice *list, uint32_t count, 
     if (in_order.badness < in_place * a->size)
         *chosen = in_order; /* partners determine the axes better than neighbours */
     pelt_moments truth = place_points(a, chosen);
-    uint32_t unclear = pelt_match_points(a->arena, &a->blend, &truth, &a->edges, a->rest_of, points);
+    uint32_t unclear = match_by_place(a, &truth, points);
     double matched = pelt_match_roughness(&a->blend, &truth, &a->edges, points);
     if (in_order.badness < in_place * a->size) {
         double kept = pelt_match_roughness(&a->blend, &truth, &a->edges, ordered);
@@ -539,42 +611,61 @@ static pelt_result check_counts(aligning *a, pelt_error *error) {
         a->cache->path, points, a->part->bundle->path, vertices, rests);
 }
 
+/* The candidates, judged by clouds, and the frames in which they will be compared point by point. */
+static pelt_result look(aligning *a, choice list[CHOICES], uint32_t *count, pelt_error *error) {
+    uint32_t first;
+    find_clouds(a);
+    if (!(a->size > 0)) return PELT_OK;
+    *count = list_choices(a, list);
+    if (!pelt_aligned_keys(a->part->clip->frame_count, a->cache->frame_count, list[0].shift, &first))
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: none of its %u frames belongs to a key of clip \"%s\"",
+                         a->cache->path, a->cache->frame_count, a->part->clip->name);
+    take_moments(a, list[0].shift);
+    return PELT_OK;
+}
+
+/* Points and vertices of each other, by the numbers of the file. */
+static pelt_result keep_points(aligning *a, const uint32_t *points, pelt_error *error) {
+    uint32_t *of_vertex = PELT_NEW(a->keep, a->part->count, uint32_t);
+    uint32_t *of_point = PELT_NEW(a->keep, a->point_count, uint32_t);
+    uint32_t *of_distinct = PELT_NEW(a->arena, a->cache->point_count, uint32_t);
+    if (!of_vertex || !of_point) return pelt_no_memory(error);
+    for (uint32_t v = a->part->count; v-- > 0;) {
+        uint32_t point = points[a->place_of[v]];
+        of_distinct[point] = v, of_vertex[v] = a->point_of ? a->point_of[point] : point;
+    }
+    for (uint32_t p = 0; p < a->point_count; p++) of_point[p] = of_distinct[a->distinct_of ? a->distinct_of[p] : p];
+    a->found->points = of_vertex, a->found->vertices = of_point;
+    return PELT_OK;
+}
+
 /* Finds the point order, and the rest of the alignment if requested. A stage. */
 static pelt_result align(void *user, pelt_error *error) {
     aligning *a = user;
     pelt_alignment *out = a->found;
     choice list[CHOICES], chosen;
-    uint32_t first;
+    uint32_t count = 0;
     pelt_result result = check_counts(a, error);
     if (result) return result;
     find_places(a);
-    find_clouds(a);
-    if (!(a->size > 0)) return PELT_OK; /* a single point has no axes */
-    uint32_t count = list_choices(a, list);
-    if (!pelt_aligned_keys(a->part->clip->frame_count, a->cache->frame_count, list[0].shift, &first))
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: none of its %u frames belongs to a key of clip \"%s\"",
-                         a->cache->path, a->cache->frame_count, a->part->clip->name);
-    take_moments(a, list[0].shift);
-    uint32_t *points = PELT_NEW(a->arena, a->place_count, uint32_t), *vertex_points = NULL;
-    bool same = a->cache->point_count == a->part->count, by_place = false;
+    result = look(a, list, &count, error);
+    if (result || !(a->size > 0)) return result; /* a single point has no axes */
+    uint32_t *points = PELT_NEW(a->arena, a->part->count, uint32_t);
+    bool same = a->point_count == a->part->count, by_place = false;
     if (same) { /* the file order is plausible */
-        uint32_t *vertices = a->first_of;
-        chosen = best_choice(a, list, count, vertices);
-        if (chosen.badness < in_place * a->size || !a->wanted->fix)
-            memcpy(points, vertices, a->place_count * sizeof *points);
-        else
-            same = false;
+        chosen = best_choice(a, list, count, a->first_of);
+        same = chosen.badness < in_place * a->size || !a->wanted->fix;
+        if (same) memcpy(points, a->first_of, a->place_count * sizeof *points);
     }
     if (!same) {
-        result = find_points(a, list, count, &chosen, points, &by_place, error);
+        find_distinct(a);
+        result = a->distinct_of ? look(a, list, &count, error) : PELT_OK;
+        if (!result) result = find_points(a, list, count, &chosen, points, &by_place, error);
+        if (!result) result = keep_points(a, points, error);
         if (result) return result;
-        vertex_points = PELT_NEW(a->keep, a->part->count, uint32_t);
-        if (!vertex_points) return pelt_no_memory(error);
-        for (uint32_t v = 0; v < a->part->count; v++) vertex_points[v] = points[a->place_of[v]];
     }
     chosen.scale = exact_scale(a, &chosen, points);
-    *out =
-        (pelt_alignment){.scale = chosen.scale, .shift = chosen.shift, .points = vertex_points, .by_place = by_place};
+    out->scale = chosen.scale, out->shift = chosen.shift, out->by_place = by_place;
     memcpy(out->axes, chosen.axes, sizeof out->axes);
     exact_offset(a, &chosen, points, out->offset);
     return PELT_OK;
@@ -593,6 +684,7 @@ pelt_result pelt_align(pelt_arena *arena, const pelt_cached_part *part, const pe
                        const pelt_cache_options *wanted, const pelt_alignment *hint, pelt_alignment *found,
                        pelt_error *error) {
     aligning a = {.part = part, .cache = cache, .wanted = wanted, .hint = hint, .found = found, .keep = arena};
+    a.point_count = cache->point_count;
     *found = pelt_aligned;
     take_as_given(wanted, found);
     if (!wanted->fix && cache->point_count == part->count) return PELT_OK;

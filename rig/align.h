@@ -29,8 +29,9 @@ typedef struct pelt_alignment {
     int axes[3]; /* 1, 2, 3 for x, y, z, negative if flipped: {1, 3, -2} for a cache with z up */
     double scale, offset[3];
     int64_t shift;
-    const uint32_t *points; /* [count] the point of each vertex; NULL: in the same order */
-    bool by_place;          /* points were matched by position, not by order */
+    const uint32_t *points;   /* [count] the point of each vertex; NULL: in the same order */
+    const uint32_t *vertices; /* [point_count] a vertex of each point, for writing such a cache; NULL likewise */
+    bool by_place;            /* points were matched by position, not by order */
 } pelt_alignment;
 
 extern const pelt_alignment pelt_aligned; /* the identity */
@@ -43,6 +44,11 @@ pelt_result pelt_align(pelt_arena *arena, const pelt_cached_part *part, const pe
 
 /* "its (x, z, -y) are (x, y, z), times 0.01, moved by (0, 1, 0)"; empty for the identity. */
 void pelt_alignment_text(const pelt_alignment *alignment, char *text, size_t size);
+
+/* Whether a cache is that of a rigid object in the object's own space: it stands still while its node moves, so that the
+   truth is the rest shape on its node (ride.c). Fails if it stands still in another shape. */
+pelt_result pelt_cache_rides(const pelt_cached_part *part, const pelt_point_frames *cache, bool *rides,
+                             pelt_error *error);
 
 /* The number of keys of a clip that the cache has frames for, starting at *first. */
 uint32_t pelt_aligned_keys(uint32_t key_count, uint32_t frame_count, int64_t shift, uint32_t *first);
@@ -81,7 +87,7 @@ typedef struct pelt_edges {
 } pelt_edges;
 
 /* Matches points to places so that their differences vary smoothly over the mesh. `rest` are indices of rest positions:
-   places that share one may share a point. Returns the number of points or places without a clear partner; 0: done. */
+   places that share one may share a point. Returns the number of points without a clear partner; 0: done. */
 uint32_t pelt_match_points(pelt_arena *arena, const pelt_moments *places, const pelt_moments *points,
                            const pelt_edges *edges, const uint32_t *rest, uint32_t *matches);
 

@@ -241,15 +241,18 @@ static bool coincide(const pelt_moments *points, uint32_t a, uint32_t b, double 
     return true;
 }
 
-/* Counts places that wrongly share a point, and unclaimed points that coincide with no claimed one. */
-static uint32_t count_unclear(const matching *m, const uint32_t *rest) {
+/* Counts points that places wrongly share, and unclaimed points that coincide with no claimed one. */
+static uint32_t count_unclear(pelt_arena *arena, const matching *m, const uint32_t *rest) {
     uint32_t unclear = 0, list[MOST_NEAREST];
+    bool *contested = PELT_NEW(arena, m->points->count, bool);
     double squares[MOST_NEAREST], size = 0;
     for (uint32_t p = 0; p < m->points->count; p++)
         size = fmax(size, square_between(at(m->points, 0, p), at(m->points, 0, 0)));
     for (uint32_t u = 0; u < m->places->count; u++) {
-        uint32_t owner = m->owners[m->matches[u]] - 1; /* rounding can separate two places that are one */
-        unclear += rest[owner] != rest[u] && !coincide(m->places, owner, u, one_place * size);
+        uint32_t point = m->matches[u],
+                 owner = m->owners[point] - 1; /* rounding can separate two places that are one */
+        if (contested[point] || rest[owner] == rest[u] || coincide(m->places, owner, u, one_place * size)) continue;
+        contested[point] = true, unclear++;
     }
     for (uint32_t p = 0; p < m->points->count; p++) {
         if (m->owners[p]) continue;
@@ -281,7 +284,7 @@ uint32_t pelt_match_points(pelt_arena *arena, const pelt_moments *places, const 
         find_trust(&m);
         move_places(&m, round < WIDEST ? WIDEST - round : 1);
     }
-    return count_unclear(&m, rest);
+    return count_unclear(arena, &m, rest);
 }
 
 double pelt_match_roughness(const pelt_moments *places, const pelt_moments *points, const pelt_edges *edges,

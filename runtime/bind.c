@@ -51,3 +51,9 @@ const char *pelt_keys_control_name(const pelt_keys *keys, uint32_t control) {
 size_t pelt_sizeof_error(void) { return sizeof(pelt_error); }
 const char *pelt_error_text(const pelt_error *error) { return error->text; }
 const char *pelt_error_option(const pelt_error *error) { return error->option; }
+uint32_t pelt_keys_basis_count(const pelt_keys *keys) { return keys->basis_count; }
+uint32_t pelt_keys_region_count(const pelt_keys *keys) { return keys->region_count; }
+uint32_t pelt_keys_engine_point_count(const pelt_keys *keys) { return keys->engine_point_count; }
+uint32_t pelt_keys_control_count(const pelt_keys *keys) { return keys->control_count; }
+float pelt_keys_diagonal(const pelt_keys *keys) { return keys->diagonal; }
+const char *pelt_keys_about(const pelt_keys *keys) { return keys->about; }

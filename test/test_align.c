@@ -209,6 +209,37 @@ static void what_is_given_is_kept(void **state) {
     pelt_bundle_free(s.bundle);
 }
 
+/* Hard edges: half of the character has a point for every vertex, so that many coincide in every frame and the centroid is
+   elsewhere; in any order. */
+static void points_that_always_coincide_are_one_place(void **state) {
+    (void)state;
+    subject s = subject_of("elbow", "flat", 300);
+    uint32_t n = s.part.count, count = 0, *vertices = PELT_NEW(s.bundle->arena, n, uint32_t);
+    bool *seen = PELT_NEW(s.bundle->arena, s.point_count, bool);
+    uint64_t seed = 8;
+    for (uint32_t v = 0; v < n; v++) {
+        if (seen[s.point_of[v]] && s.bundle->mesh.positions[3 * v] < 0.5f) continue;
+        uint32_t k = (uint32_t)(test_random(&seed) * (count + 1));
+        vertices[count] = vertices[k], vertices[k] = v, count++;
+        seen[s.point_of[v]] = true;
+    }
+    assert_true(count > 1.5 * s.point_count && count < 0.9 * n);
+    s.positions = PELT_NEW(s.bundle->arena, 3 * (size_t)s.clip->frame_count * count, float);
+    for (size_t f = 0; f < s.clip->frame_count; f++)
+        for (uint32_t p = 0; p < count; p++)
+            memcpy(s.positions + 3 * (f * count + p), s.clip->positions + 3 * (f * n + vertices[p]), 12);
+    s.cache = (pelt_point_frames){"cache.pc2", s.clip->frame_count, count, s.positions};
+    for (int fix = 0; fix < 2; fix++) {
+        pelt_alignment found;
+        pelt_error error = {0};
+        if (pelt_align(s.bundle->arena, &s.part, &s.cache, &(pelt_cache_options){.fix = fix}, NULL, &found, &error))
+            fail_msg("%s", error.text);
+        assert_near(distance_from_truth(&s, &found), 0, 1e-6);
+        for (uint32_t p = 0; p < count; p++) assert_int_equal(s.point_of[found.vertices[p]], s.point_of[vertices[p]]);
+    }
+    pelt_bundle_free(s.bundle);
+}
+
 /* -- What is refused ----------------------------------------------------------------------------------------------- */
 
 static void expect_refusal(subject *s, const char *said) {
@@ -366,6 +397,7 @@ int main(void) {
         cmocka_unit_test(whatever_was_done_to_a_cache_is_undone),
         cmocka_unit_test(what_is_right_is_left_as_it_is),
         cmocka_unit_test(what_is_given_is_kept),
+        cmocka_unit_test(points_that_always_coincide_are_one_place),
         cmocka_unit_test(points_that_cannot_be_told_apart_are_refused),
         cmocka_unit_test(caches_of_other_objects_are_refused),
         cmocka_unit_test(damaged_caches_are_harmless),

@@ -42,6 +42,14 @@ static void a_skin_is_made_and_run_by_functions_alone(void **state) {
     assert_null(pelt_measure_region_name(held, held->region_count));
     assert_null(pelt_measure_region_name(NULL, 0));
     assert_int_equal(count, 0);
+    assert_string_equal(pelt_fit_report_choice(report, "method"), "psd");
+    assert_string_equal(pelt_fit_report_choice(report, "blend"), "file");
+    assert_null(pelt_fit_report_choice(report, "colour"));
+    assert_near(pelt_fit_report_number(report, "bound"), report->bound, 0);
+    assert_near(pelt_fit_report_number(report, "condition"), report->condition.value, 0);
+    assert_true(isnan(pelt_fit_report_number(report, "colour")) && isnan(pelt_fit_report_number(NULL, "bound")));
+    assert_int_equal(pelt_fit_report_held(report).count, report->holdout->frame_count);
+    assert_ptr_equal(pelt_fit_report_kept(report).list, report->kept.list);
 
     pelt_skin *skin = calloc(1, pelt_sizeof_skin());
     assert_int_equal(pelt_open(pelt_bytes_data(bytes), pelt_bytes_size(bytes), skin), PELT_OK);
@@ -71,6 +79,20 @@ static void a_skin_is_made_and_run_by_functions_alone(void **state) {
     pelt_player_frame(player, train, 5, played[0], NULL);
     for (uint32_t v = 0; v < 200; v++)
         assert_memory_equal(slots + 3 * pelt_skin_vertex_slots(skin)[v], played[v], sizeof *played);
+    /* Many poses, by several threads: the same bits as one by one. */
+    pelt_transform *poses = malloc(8 * joints * sizeof *poses);
+    float tensions[8], *many = malloc(8 * sizeof played), *turned = malloc(8 * sizeof played);
+    for (uint32_t f = 0; f < 8; f++) pelt_bundle_pose(body, train, f, poses + f * joints, tensions + f);
+    assert_int_equal(pelt_deform_poses(skin, 8, poses, NULL, tensions, 3, many, turned, error), PELT_OK);
+    for (uint32_t f = 0; f < 8; f++) {
+        static float normals[200][3];
+        pelt_player_frame(player, train, f, played[0], normals[0]);
+        assert_memory_equal(many + f * 600, played, sizeof played);
+        assert_memory_equal(turned + f * 600, normals, sizeof normals);
+    }
+    assert_int_equal(pelt_deform_poses(skin, 8, NULL, NULL, NULL, 1, many, NULL, error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_deform_poses(NULL, 8, poses, NULL, NULL, 1, many, NULL, error), PELT_ERROR_ARGUMENT);
+    free(poses), free(many), free(turned);
     free(slots), free(locals), pelt_player_free(player);
     pelt_fit_report_free(report), pelt_bytes_free(bytes), pelt_bundle_free(body);
     free(skin), free(report), free(options), free(error);
@@ -95,6 +117,19 @@ static void a_character_comes_from_arrays(void **state) {
     assert_string_equal(pelt_clip_name(pelt_bundle_clip_at(b, 0)), "wave");
     assert_null(pelt_bundle_clip_at(b, 1));
     assert_non_null(pelt_clip_times(pelt_bundle_clip_at(b, 0)));
+    assert_true(pelt_bundle_in_memory(b) && !pelt_bundle_uvs(b) && !pelt_clip_normals(pelt_bundle_clip_at(b, 0)));
+    assert_string_equal(pelt_bundle_path(b), "sheet");
+    assert_near(pelt_bundle_normals(b)[2], 1, 1e-6);
+    assert_near(pelt_bundle_inverse_bind(b)[12 + 7], -1, 1e-12); /* the tip is at y = 1 */
+    assert_int_equal(pelt_bundle_influences(b)->joints[2], 1);
+    assert_true(pelt_bundle_object_count(b) == 0 && !pelt_bundle_object_at(b, 0));
+    assert_null(pelt_clip_example_weights(pelt_bundle_clip_at(b, 0)));
+    assert_near(pelt_bundle_control_rest(b, 0), 0, 0);
+    pelt_bundle_set_cache(b, &(pelt_cache_options){.scale = 3});
+    assert_near(b->cache.scale, 3, 0);
+    pelt_bundle_set_cache(b, NULL);
+    assert_near(b->cache.scale, 0, 0);
+    assert_int_equal(pelt_sizeof("pelt_character"), sizeof(pelt_character));
     const pelt_findings *notes = pelt_bundle_notes(b), found = {1, &(pelt_finding){PELT_WARNING, "what", "text"}};
     assert_int_equal(pelt_finding_count(notes), b->notes.count);
     assert_int_equal(pelt_finding_severity(&found, 0), PELT_WARNING);
@@ -143,17 +178,61 @@ static void options_are_set_by_name(void **state) {
     assert_int_equal(pelt_fit_options_set(&o, "rbf", "exp", &error), PELT_ERROR_ARGUMENT);
 }
 
+static int never(void *user, const char *task, double fraction) { return (void)user, (void)task, fraction > 2; }
+
+static void lists_are_set_by_name(void **state) {
+    (void)state;
+    pelt_fit_options o = {0};
+    pelt_error error = {0};
+    pelt_drive_rules rules;
+    const char *const names[] = {"a", "b"};
+    const uint32_t vertices[] = {3};
+    const pelt_control_scale scale = {"c", 2};
+    const pelt_drive_rule rule = {.joints = "a"};
+    assert_int_equal(pelt_fit_options_set_list(&o, "drop_joints", 2, names, NULL, &error), PELT_OK);
+    assert_int_equal(pelt_fit_options_set_list(&o, "lock_joints", 1, names, NULL, &error), PELT_OK);
+    assert_int_equal(pelt_fit_options_set_list(&o, "lock_vertices", 1, vertices, NULL, &error), PELT_OK);
+    assert_int_equal(pelt_fit_options_set_list(&o, "control_scale", 1, &scale, NULL, &error), PELT_OK);
+    assert_int_equal(pelt_fit_options_set_list(&o, "drive", 1, &rule, &rules, &error), PELT_OK);
+    assert_true(o.fitted.drop_joints.count == 2 && o.fitted.drop_joints.list == names);
+    assert_true(o.convex.lock_joints.count == 1 && o.convex.lock_joints.list == names);
+    assert_true(o.convex.lock_vertex_count == 1 && o.convex.lock_vertices == vertices);
+    assert_true(o.displacement.control_scale_count == 1 && o.displacement.control_scale == &scale);
+    assert_true(o.joints.drive == &rules && rules.count == 1 && rules.list == &rule);
+    assert_int_equal(pelt_fit_options_set_list(&o, "drive", 1, &rule, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_fit_options_set_list(&o, "drop_joints", 2, NULL, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_int_equal(pelt_fit_options_set_list(&o, "colours", 2, names, NULL, &error), PELT_ERROR_ARGUMENT);
+    assert_string_equal(error.text, "name: there is no list called \"colours\"");
+    pelt_fit_options_set_progress(&o, never, (void *)names);
+    assert_true(o.progress.step == never && o.progress.user == names);
+}
+
 static void keys_say_what_is_in_them(void **state) {
     (void)state;
     const uint32_t points[2] = {5, 3};
-    const pelt_keys keys = {
-        .point_count = 9, .component_count = 3, .block_count = 2, .key_count = 2, .key_points = points};
+    const pelt_keys keys = {.point_count = 9,
+                            .component_count = 3,
+                            .block_count = 2,
+                            .key_count = 2,
+                            .key_points = points,
+                            .basis_count = 4,
+                            .region_count = 5,
+                            .engine_point_count = 8,
+                            .control_count = 6,
+                            .diagonal = 7,
+                            .about = "{}"};
     assert_int_equal(pelt_sizeof_keys(), sizeof keys);
     assert_int_equal(pelt_keys_point_count(&keys), 9);
     assert_int_equal(pelt_keys_component_count(&keys), 3);
     assert_int_equal(pelt_keys_block_count(&keys), 2);
     assert_int_equal(pelt_keys_key_count(&keys), 2);
     assert_ptr_equal(pelt_keys_key_points(&keys), points);
+    assert_int_equal(pelt_keys_basis_count(&keys), 4);
+    assert_int_equal(pelt_keys_region_count(&keys), 5);
+    assert_int_equal(pelt_keys_engine_point_count(&keys), 8);
+    assert_int_equal(pelt_keys_control_count(&keys), 6);
+    assert_near(pelt_keys_diagonal(&keys), 7, 0);
+    assert_string_equal(pelt_keys_about(&keys), "{}");
 }
 
 int main(void) {
@@ -161,6 +240,7 @@ int main(void) {
         cmocka_unit_test(a_skin_is_made_and_run_by_functions_alone),
         cmocka_unit_test(a_character_comes_from_arrays),
         cmocka_unit_test(options_are_set_by_name),
+        cmocka_unit_test(lists_are_set_by_name),
         cmocka_unit_test(keys_say_what_is_in_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

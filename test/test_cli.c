@@ -66,6 +66,7 @@ static void misuse_is_2_and_says_what_was_expected(void **state) {
         {"fit arm.glb --trian train -o x.pelt", "did you mean --train?"},
         {"fit arm.glb --train train -o x.pelt --influences 0", "from 1 to "},
         {"fit arm.glb --train train -o x.pelt --influences 2.5", "expected an integer"},
+        {"fit arm.train.pc2 arm.glb --train train -o x.pelt", "as in pelt fit arm.glb ... CLIP=arm.train.pc2"},
         {"fit arm.glb --train train -o x.pelt --influences 65", "--influences: expected a number from 1 to 64"},
         {"fit arm.glb --train train -o x.pelt --holdout nan", "expected a number"},
         {"fit arm.glb --train train -o x.pelt --holdout 0.95", "--holdout: 0.95"},

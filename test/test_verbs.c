@@ -254,8 +254,8 @@ static void numbers_that_there_are_not_are_null(void **state) {
 static void convex_export_has_no_negative_weight_and_says_what_that_costs(void **state) {
     (void)state;
     pelt_error error;
-    json_t *done =
-        pelt_json("export joints.pelt arm.glb --clip test --convex --train train --refitted convex.pelt -o c.glb");
+    json_t *done = pelt_json("export joints.pelt arm.glb --clip test --convex --train train --refitted convex.pelt "
+                             "--influences 8 -o c.glb");
     json_t *cost = json_object_get(done, "convex");
     assert_true(number(cost, "rel_err_after") > number(cost, "rel_err_before"));
     json_t *before = pelt_json("measure joints.pelt arm.glb --clip train"),
@@ -278,9 +278,16 @@ static void convex_export_has_no_negative_weight_and_says_what_that_costs(void *
     assert_int_equal(number(done, "beyond_four"), many);
     pelt_bundle_free(plain);
     json_decref(done), json_decref(before), json_decref(after);
-    assert_int_equal(pelt("export joints.pelt arm.glb --convex --train train -o c.glb"), 0);
+    assert_int_equal(pelt("export joints.pelt arm.glb --convex --train train --influences 8 -o c.glb"), 0);
     assert_non_null(strstr(program_output, "rel_err on the training clips went from"));
-    if (many) assert_non_null(strstr(program_output, "more than 4 joints"));
+}
+
+static void more_than_four_influences_are_refused_unless_allowed(void **state) {
+    (void)state;
+    assert_int_equal(pelt("fit arm.glb --train train --method joints --influences 6 --holdout 0 -o six.pelt"), 0);
+    refused(ANY, "would follow more than 4 nodes", "export six.pelt arm.glb --clip test -o six.glb");
+    assert_int_equal(pelt("export six.pelt arm.glb --clip test --influences 12 -o six.glb"), 0);
+    assert_non_null(strstr(program_errors, "warning: "));
 }
 
 static void exports_that_cannot_be_are_refused(void **state) {
@@ -504,6 +511,7 @@ int main(void) {
         cmocka_unit_test(info_finds_the_number_that_is_not_finite),
         cmocka_unit_test(numbers_that_there_are_not_are_null),
         cmocka_unit_test(convex_export_has_no_negative_weight_and_says_what_that_costs),
+        cmocka_unit_test(more_than_four_influences_are_refused_unless_allowed),
         cmocka_unit_test(exports_that_cannot_be_are_refused),
         cmocka_unit_test(render_draws_truth_and_skin_side_by_side),
         cmocka_unit_test(a_picture_shows_the_frame_that_was_chosen),

@@ -15,30 +15,44 @@
        print(lib.pelt_measure_number(lib.pelt_fit_report_holdout(report), b"rel_err"))
 
    Pointers that these functions return belong to the object queried. Beyond the end of a list the result is NULL or 0,
-   and so it is for a NULL object. pelt.h and error.h have the same for skins and errors. */
+   and so it is for a NULL object. pelt.h and error.h have the same for skins and errors. `python/` is a whole binding. */
 
 #ifndef PELT_BIND_H
 #define PELT_BIND_H
 
 #include <pelt/export.h>
+#include <pelt/keys_fit.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* The size of a struct that callers fill in, by its name, such as "pelt_character"; 0 for other names. A binding that
+   lays out such a struct itself compares, and so never passes that of another version. */
+PELT_API size_t pelt_sizeof(const char *name);
+
 /* -- Characters and clips ------------------------------------------------------------------------------------------- */
 
+PELT_API const char *pelt_bundle_path(const pelt_bundle *bundle); /* for a character from memory: its name */
+PELT_API int pelt_bundle_in_memory(const pelt_bundle *bundle);
 PELT_API uint32_t pelt_bundle_vertex_count(const pelt_bundle *bundle);
 PELT_API uint32_t pelt_bundle_triangle_count(const pelt_bundle *bundle);
 PELT_API const float *pelt_bundle_positions(const pelt_bundle *bundle);    /* [vertex_count][3] at rest */
 PELT_API const uint32_t *pelt_bundle_triangles(const pelt_bundle *bundle); /* [triangle_count][3] */
+PELT_API const float *pelt_bundle_normals(const pelt_bundle *bundle);      /* [vertex_count][3] at rest */
+PELT_API const float *pelt_bundle_uvs(const pelt_bundle *bundle);          /* [vertex_count][2]; NULL: none */
 PELT_API double pelt_bundle_diagonal(const pelt_bundle *bundle);
 PELT_API uint32_t pelt_bundle_joint_count(const pelt_bundle *bundle);
 PELT_API const char *pelt_bundle_joint_name(const pelt_bundle *bundle, uint32_t joint);
 PELT_API int32_t pelt_bundle_joint_parent(const pelt_bundle *bundle, uint32_t joint); /* -1: a root */
 PELT_API const pelt_transform *pelt_bundle_rest_pose(const pelt_bundle *bundle);      /* [joint_count] */
+PELT_API const double *pelt_bundle_inverse_bind(const pelt_bundle *bundle);           /* [joint_count][12] */
+PELT_API const pelt_influences *pelt_bundle_influences(const pelt_bundle *bundle);    /* three pointers */
+PELT_API uint32_t pelt_bundle_object_count(const pelt_bundle *bundle);
+PELT_API const pelt_mesh_object *pelt_bundle_object_at(const pelt_bundle *bundle, uint32_t object);
 PELT_API uint32_t pelt_bundle_control_count(const pelt_bundle *bundle);
 PELT_API const char *pelt_bundle_control_name(const pelt_bundle *bundle, uint32_t control);
+PELT_API float pelt_bundle_control_rest(const pelt_bundle *bundle, uint32_t control);
 PELT_API uint32_t pelt_bundle_clip_count(const pelt_bundle *bundle);
 PELT_API const pelt_clip *pelt_bundle_clip_at(const pelt_bundle *bundle, uint32_t clip);
 
@@ -46,6 +60,10 @@ PELT_API const char *pelt_clip_name(const pelt_clip *clip);
 PELT_API uint32_t pelt_clip_frame_count(const pelt_clip *clip);
 PELT_API const float *pelt_clip_times(const pelt_clip *clip);     /* [frame_count] */
 PELT_API const float *pelt_clip_positions(const pelt_clip *clip); /* [frame_count][vertex_count][3]; NULL: not loaded */
+PELT_API const float *pelt_clip_normals(const pelt_clip *clip);   /* the same; NULL: those of the surface */
+PELT_API const float *pelt_clip_example_weights(const pelt_clip *clip); /* [frame_count]; NULL: all 1 */
+/* How caches of clips requested from now on are changed (pelt_bundle.cache); NULL: not at all. */
+PELT_API void pelt_bundle_set_cache(pelt_bundle *bundle, const pelt_cache_options *options);
 /* A frame of one of the bundle's clips: the pose [joint_count], and the controls [control_count], which may be NULL. */
 PELT_API void pelt_bundle_pose(const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame, pelt_transform *locals,
                                float *controls);
@@ -74,6 +92,22 @@ PELT_API const char *pelt_finding_text(const pelt_findings *findings, size_t fin
 
 PELT_API size_t pelt_sizeof_fit_options(void);
 PELT_API size_t pelt_sizeof_fit_report(void);
+/* The lists among the options, by name: "drop_joints" and "lock_joints" (const char *const *), "lock_vertices"
+   (const uint32_t *), "control_scale" (const pelt_control_scale *) and "drive" (const pelt_drive_rule *). They are not
+   copied: they and, for "drive", `rules` must stay until the fit is done. */
+PELT_API pelt_result pelt_fit_options_set_list(pelt_fit_options *options, const char *name, size_t count,
+                                               const void *list, pelt_drive_rules *rules, pelt_error *error);
+PELT_API void pelt_fit_options_set_progress(pelt_fit_options *options,
+                                            int (*step)(void *user, const char *task, double fraction), void *user);
+
+/* Numbers of a report by the names of their fields: "seconds", "cpu_seconds", "bound", "storage_error", "damped",
+   "has_corrective"; "condition" is that of pelt_condition. NAN for other names. */
+PELT_API double pelt_fit_report_number(const pelt_fit_report *report, const char *name);
+/* The "method", "blend" or "corrective" that was fitted; NULL for other names. */
+PELT_API const char *pelt_fit_report_choice(const pelt_fit_report *report, const char *name);
+/* The examples that `holdout` is measured on, in its order; and those of the second fit. */
+PELT_API pelt_examples pelt_fit_report_held(const pelt_fit_report *report);
+PELT_API pelt_examples pelt_fit_report_kept(const pelt_fit_report *report);
 PELT_API const pelt_measure *pelt_fit_report_train(const pelt_fit_report *report);
 PELT_API const pelt_measure *pelt_fit_report_holdout(const pelt_fit_report *report); /* NULL: none */
 
@@ -85,6 +119,14 @@ PELT_API const float *pelt_measure_array(const pelt_measure *measure, const char
 PELT_API size_t pelt_measure_region_count(const pelt_measure *measure);
 PELT_API const char *pelt_measure_region_name(const pelt_measure *measure, size_t i);
 PELT_API double pelt_measure_region_number(const pelt_measure *measure, size_t i, const char *name); /* NAN: unknown */
+
+/* Runs a skin in many poses on several threads (0: as many as the machine has): either `locals`
+   [frame_count][joint_count], as for pelt_pose, or `globals` [frame_count][joint_count][12], as for pelt_pose_matrices;
+   `controls` [frame_count][control_count] may be NULL: at rest. Writes positions [frame_count][vertex_count][3] in the
+   mesh's order, and normals, which may be NULL. */
+PELT_API pelt_result pelt_deform_poses(const pelt_skin *skin, uint32_t frame_count, const pelt_transform *locals,
+                                       const float (*globals)[12], const float *controls, uint32_t threads,
+                                       float *positions, float *normals, pelt_error *error);
 
 PELT_API const void *pelt_bytes_data(const pelt_bytes *bytes); /* aligned for pelt_open */
 PELT_API size_t pelt_bytes_size(const pelt_bytes *bytes);

@@ -30,6 +30,8 @@ typedef struct pelt_export_options {
     uint32_t targets;  /* maximum morph targets, 2 to 65535; 0: PELT_EXPORT_TARGETS. Without clips there is no limit */
     int plain_normals; /* 1: omit normal deltas: of correctives, and those for driven joints that scale */
     uint32_t threads;  /* 0: as many as the machine has */
+    uint32_t influences; /* maximum nodes that a vertex may follow: a skin with more is refused; 0: any number. Many
+                            players, three.js among them, read four and deform the others wrongly */
     /* A skin to embed in the file for players that support pelt, usually the same one; NULL: none. Only with a bundle
        read from a file. */
     const pelt_bytes *embed;
@@ -70,6 +72,11 @@ typedef struct pelt_export_frames_options {
     pelt_progress progress;
     uint32_t *flattened; /* becomes the number of vertices that joints of scale 0 flatten in the rest pose of the file:
                             in a .glb or .gltf they stay there. NULL: not wanted */
+    /* A cache of the character: another one is written as this one is, with its points in its order, its axes, scale,
+       offset and frame numbers, so that the program it came from can read it; where the character has several objects,
+       that of one of them. Frames before and after the clip hold its ends. NULL: in the order of the mesh. */
+    const char *like;
+    const pelt_clip *like_clip; /* the clip that `like` is of; NULL: the same, and then frames are as many as there */
 } pelt_export_frames_options;
 
 /* Writes a clip deformed by the skin; the extension of the path chooses the format: a cache (.pc2, .mdd, .npy, a folder
@@ -77,6 +84,14 @@ typedef struct pelt_export_frames_options {
    poses alone, for `pelt eval --live`. `options` may be NULL. */
 PELT_API pelt_result pelt_export_frames(const pelt_skin *skin, const pelt_bundle *bundle, const pelt_clip *clip,
                                         const pelt_export_frames_options *options, const char *path, pelt_error *error);
+
+/* -- A character with its examples --------------------------------------------------------------------------------- */
+
+/* Writes a character and its examples as the files that pelt_bundle_read and pelt_bundle_clip read: a .glb (or .gltf and
+   .bin), and next to it, for a path such as body.glb, body.CLIP.pc2 for each clip with true positions and body.CLIP.csv
+   for each with controls. A character from arrays gets a new file; one from a file keeps everything in it, and clips
+   that were added to it are added there. */
+PELT_API pelt_result pelt_export_bundle(const pelt_bundle *bundle, const char *path, pelt_error *error);
 
 #ifdef __cplusplus
 }

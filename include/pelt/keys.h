@@ -257,6 +257,12 @@ PELT_API uint32_t pelt_keys_key_count(const pelt_keys *keys);
 PELT_API const uint32_t *pelt_keys_key_points(const pelt_keys *keys);
 /* The name of a control of the training, or NULL if it is not known. */
 PELT_API const char *pelt_keys_control_name(const pelt_keys *keys, uint32_t control);
+PELT_API uint32_t pelt_keys_basis_count(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_region_count(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_engine_point_count(const pelt_keys *keys);
+PELT_API uint32_t pelt_keys_control_count(const pelt_keys *keys);
+PELT_API float pelt_keys_diagonal(const pelt_keys *keys);
+PELT_API const char *pelt_keys_about(const pelt_keys *keys);
 
 #ifdef __cplusplus
 }
