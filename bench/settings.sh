@@ -13,7 +13,7 @@ BODY=mhr_more/mhr_more.glb
 
 # trial NAME FILE CONSTANT 'VALUES' 'BUNDLE CLIPS FOLDS OPTIONS'...; plain NAME VALUE 'BUNDLE ...'...: nothing is compiled
 settings() {
-  trial steps fit/corrective/features_choose.c MANY_STEPS '100 150 200 300 400' "$BODY train,more1 01234"
+  trial rounds fit/corrective/features_choose.c MANY_ROUNDS '28 42 56 84 112' "$BODY train,more1 01234"
   trial rows fit/corrective/features_learn.c MOST_ROWS '128 256 512' "$BODY train,more1 01234"
   trial price fit/blend/sharing.c price '0 0.02 0.05 0.1 0.2' \
     "$BODY train 01234 method=joints influences=4 ridge=1e-7" "$BODY train 01234 method=joints influences=8 ridge=1e-7" \
@@ -24,7 +24,7 @@ settings() {
     "mhr_hand/mhr_hand.glb train 01234 family=arc" "limbs_S/limbs_S.glb train 01234 family=arc" "arm/arm.glb train 01234 family=arc"
   trial clusters fit/corrective/kernel.c COEFFICIENTS '480 640 800 1200 1600' \
     "arm/arm.glb train 01234 family=kernel per-vertex=5" "limbs_M/limbs_M.glb train 01234 family=kernel per-vertex=5"
-  trial worth fit/corrective/kernel.c WORTH '0 0.93 0.95 0.97 2' "$BODY train 01234 family=features" \
+  trial features fit/corrective/kernel.c MANY_FEATURES '64 96 128 160' "$BODY train 01234 family=features" \
     "mhr_hand/mhr_hand.glb train 01234 family=features"
   for family in kernel arc features; do
     for coupled in 0 1 2 5 10 20 40; do
@@ -38,11 +38,9 @@ settings() {
     plain family $family "limbs_M/limbs_M.glb train 01234 family=$family" "limbs_S/limbs_S.glb train 01234 family=$family" \
       "arm/arm.glb train 01234 family=$family"
   done
-  trial steps fit/corrective/features_choose.c MANY_STEPS '100 200 300 400' "$BODY train,more1,more2 024"
+  trial rounds fit/corrective/features_choose.c MANY_ROUNDS '28 56 84 112' "$BODY train,more1,more2 024"
   trial rows fit/corrective/features_learn.c MOST_ROWS '128 256' "$BODY train,more1,more2 024"
   trial features fit/corrective/kernel.c FEATURES '32 48 64 96' "$BODY train,more1 024"
-  trial coefficients fit/corrective/features_fit.c COEFFICIENTS '400 560 800 1120 1600' \
-    "$BODY train 01234 family=features" "mhr_hand/mhr_hand.glb train 01234 family=features"
 }
 
 # One line per fit: where its result goes, and its arguments.

@@ -35,6 +35,8 @@ size_t pelt_sizeof(const char *name) {
                  OF(pelt_frames),
                  OF(pelt_misfit),
                  OF(pelt_keys_options),
+                 OF(pelt_forecast),
+                 OF(pelt_keys_forecast),
                  OF(pelt_keys_report),
                  OF(pelt_keys_frame),
                  OF(pelt_keys_measure_options),

@@ -137,9 +137,7 @@ static pelt_result find_rings(pelt_fitting *f, pelt_error *error) {
     if (!f->model.rings) return pelt_no_memory(error);
     if (!f->model.rings->bare) return PELT_OK;
     return pelt_fail_option(error, "normals",
-                            "%u vertices have no triangle with an area, so the surface has no normal there: use rows, "
-                            "or blend",
-                            f->model.rings->bare);
+                            "no triangle of the mesh has an area, so there is no surface: use rows, or blend");
 }
 
 /* Fits a model to some examples and arranges it for packing; NULL after an error. The fitting's arena owns both. */
@@ -349,7 +347,7 @@ static void try_normals(const pelt_fitting *f, pelt_examples kept, pelt_examples
     if (f->options.corrective == PELT_CORRECTIVE_KERNEL) blind.options.kernel.family = PELT_FAMILY_KERNEL; /* quick */
     begin_part(&blind, f->low, high);
     *rows = normal_error(&blind, fit_once(&blind, error), held, error);
-    if (*rows >= 0 && !find_rings(&blind, error)) {
+    if (*rows >= 0 && blind.model.corrective && !find_rings(&blind, error)) {
         pelt_corrective without = *blind.model.corrective;
         without.tilts = NULL;
         blind.model.corrective = &without;

@@ -455,7 +455,7 @@ pelt_result pelt_playable_of(pelt_arena *arena, const pelt_skin *skin, const pel
                  .clips = clips,
                  .vertex_count = skin->vertex_count,
                  .corrects = pelt_has_corrective(skin),
-                 .carries = options->normals && pelt_scales_normals(model),
+                 .carries = options->normals && (pelt_scales_normals(model) || pelt_needs_shading(skin)),
                  .out = out};
     *out = (pelt_playable){0};
     if (!x.corrects && !x.carries) return PELT_OK;

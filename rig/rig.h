@@ -257,7 +257,7 @@ typedef struct pelt_rings {
     const uint32_t *walks;   /* vertices, one for all at a place; PELT_SELF separates walks */
     const float *bends;      /* [leader][3] the file's normal in the frame of the surface; NULL: they agree */
     const uint32_t *across;  /* [leader] the vertex that the first axis of that frame points to */
-    uint32_t bare;           /* vertices without a triangle that has an area */
+    uint32_t bare;           /* vertices that have no walk: all, if no triangle has an area */
 } pelt_rings;
 
 /* point_of [vertex]: vertices that never part. The arena owns it; NULL if that fails. The smoothing must outlive it. */

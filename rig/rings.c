@@ -92,6 +92,37 @@ static edge *list_edges(pelt_arena *arena, const pelt_smoothing *s, const uint32
     return edges;
 }
 
+static bool has_surface(const pelt_smoothing *s, uint32_t leader) {
+    const float *bend = s->bends + 3 * (size_t)leader;
+    return bend[0] != 0 || bend[1] != 0 || bend[2] != 0;
+}
+
+/* The leader with a surface that is nearest to a vertex; the vertex itself if there is none. */
+static uint32_t nearest_surface(const pelt_smoothing *s, uint32_t vertex) {
+    const float *own = s->mesh->positions + 3 * (size_t)vertex;
+    uint32_t found = vertex;
+    double least = INFINITY;
+    for (uint32_t v = 0; v < s->mesh->vertex_count; v++) {
+        const float *p = s->mesh->positions + 3 * (size_t)v;
+        double x = (double)p[0] - own[0], y = (double)p[1] - own[1], z = (double)p[2] - own[2],
+               square = x * x + y * y + z * z;
+        if (s->leaders[v] == v && square < least && has_surface(s, v)) least = square, found = v;
+    }
+    return found;
+}
+
+/* Whose walk each vertex shares: that of its group; or, where triangles have no area at rest or there are none, that of
+   the nearest vertex which has a surface. */
+static const uint32_t *walking_leaders(pelt_arena *arena, const pelt_smoothing *s, uint32_t *bare) {
+    uint32_t n = s->mesh->vertex_count, *leaders = PELT_NEW(arena, n, uint32_t);
+    for (uint32_t v = 0; leaders && v < n; v++) {
+        uint32_t leader = s->leaders[v];
+        leaders[v] = leader < v ? leaders[leader] : has_surface(s, v) ? v : nearest_surface(s, v);
+        *bare += !has_surface(s, leaders[v]);
+    }
+    return leaders;
+}
+
 /* Deviations of less than a tenth of a degree, on average, are rounding. */
 static bool leans(const pelt_smoothing *s) {
     double sum = 0, most = 0;
@@ -124,12 +155,13 @@ const pelt_rings *pelt_rings_of(pelt_arena *arena, const pelt_smoothing *s, cons
         qsort(a.edges, a.count, sizeof *a.edges, by_start);
         first[v] = end;
         end += join_edges(&a, surplus, walks + end);
-        const float *bend = s->bends + 3 * (size_t)s->leaders[v];
-        if (bend[0] == 0 && bend[1] == 0 && bend[2] == 0) rings->bare++;
     }
     first[n] = end;
+    uint32_t bare = 0;
+    const uint32_t *leaders = walking_leaders(arena, s, &bare);
+    if (!leaders) return NULL;
     *rings = (pelt_rings){
-        .by_angle = s->by == PELT_BY_ANGLE, .leaders = s->leaders, .first = first, .walks = walks, .bare = rings->bare};
+        .by_angle = s->by == PELT_BY_ANGLE, .leaders = leaders, .first = first, .walks = walks, .bare = bare};
     if (leans(s)) rings->bends = s->bends, rings->across = s->across;
     return rings;
 }

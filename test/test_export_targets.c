@@ -124,8 +124,9 @@ static void targets_turn_normals_as_the_skin_does(void **state) {
     for (int m = 0; m < 3; m++) {
         pelt_skin skin;
         pelt_skin_targets targets;
-        pelt_bytes *file =
-            pelt_fit(bundle, train, &(pelt_fit_options){.method = method_named(methods[m])}, NULL, &error);
+        pelt_bytes *file = pelt_fit(
+            bundle, train, &(pelt_fit_options){.method = method_named(methods[m]), .normals = PELT_NORMALS_ROWS}, NULL,
+            &error);
         if (!file) fail_msg("%s", error.text);
         assert_int_equal(pelt_open(file->bytes, file->size, &skin), PELT_OK);
         assert_int_equal(pelt_skin_targets_of(bundle->arena, &skin, true, &targets, &error), PELT_OK);
@@ -183,7 +184,11 @@ static const subject *subject_of(pelt_method method) {
     pelt_error error;
     if (s->bundle) return s;
     s->bundle = sample(&train);
-    s->file = pelt_fit(s->bundle, train, &(pelt_fit_options){.method = method}, NULL, &error);
+    s->file =
+        pelt_fit(s->bundle, train,
+                 &(pelt_fit_options){.method = method,
+                                     .normals = method == PELT_METHOD_JOINTS ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS},
+                 NULL, &error);
     if (!s->file) fail_msg("%s", error.text);
     assert_int_equal(pelt_open(s->file->bytes, s->file->size, &s->skin), PELT_OK);
     assert_int_equal(pelt_model_unpack(s->bundle->arena, &s->skin, &s->model, &error), PELT_OK);

@@ -29,6 +29,9 @@ static const struct {
     {"eigen", {.method = PELT_METHOD_EIGEN}, 0.6},
     {"eigen within a budget", {.method = PELT_METHOD_EIGEN, .eigen.per_vertex = 4}, 5},
     {"kernel", {.method = PELT_METHOD_KERNEL}, 5},
+    {"ssd, surface", {.method = PELT_METHOD_SSD, .normals = PELT_NORMALS_SURFACE}, 10},
+    {"psd, surface", {.method = PELT_METHOD_PSD, .normals = PELT_NORMALS_SURFACE}, 0.2},
+    {"wpsd, surface", {.method = PELT_METHOD_WPSD, .normals = PELT_NORMALS_SURFACE}, 0.2},
 };
 enum { FITS = sizeof fits / sizeof *fits };
 
@@ -88,22 +91,23 @@ static void assert_twins(const pelt_bundle *bundle, pelt_skin *skin, const pelt_
     pelt_player_free(player), free(out);
 }
 
-static pelt_bytes *fit(pelt_bundle *bundle, const pelt_clip *clip, int which, uint32_t bits, pelt_skin *skin) {
-    pelt_error error = {0};
-    pelt_fit_options options = fits[which].options;
-    options.threads = 1;
-    options.displacement.displacements = bits;
-    pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, NULL, &error);
-    if (!bytes) fail_msg("%s: %s", fits[which].name, error.text);
-    assert_int_equal(pelt_open(bytes->bytes, bytes->size, skin), PELT_OK);
-    return bytes;
-}
-
 static bool has_corrective(int which) {
     pelt_error error = {0};
     pelt_fit_options options = fits[which].options;
     assert_int_equal(pelt_fit_resolve(&options, &error), PELT_OK);
     return options.corrective != PELT_CORRECTIVE_NONE;
+}
+
+static pelt_bytes *fit(pelt_bundle *bundle, const pelt_clip *clip, int which, uint32_t bits, pelt_skin *skin) {
+    pelt_error error = {0};
+    pelt_fit_options options = fits[which].options;
+    options.threads = 1;
+    options.displacement.displacements = bits;
+    if (!options.normals && has_corrective(which)) options.normals = PELT_NORMALS_ROWS;
+    pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, NULL, &error);
+    if (!bytes) fail_msg("%s: %s", fits[which].name, error.text);
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, skin), PELT_OK);
+    return bytes;
 }
 
 static void fit_and_assert_twins(pelt_bundle *bundle, const pelt_clip *train, const pelt_clip *test,

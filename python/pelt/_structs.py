@@ -121,7 +121,7 @@ class Frames(c.Structure):
     c_name = "pelt_frames"
     _fields_ = [
         ("frame_count", U), ("point_count", U), ("component_count", U), ("read", READ), ("user", P), ("name", c.c_char_p),
-        ("shots", P), ("controls", P), ("control_count", U), ("weights", P),
+        ("shots", P), ("controls", P), ("control_count", U), ("control_names", P), ("weights", P),
     ]  # fmt: skip
 
 
@@ -140,12 +140,25 @@ class KeysOptions(c.Structure):
     ]  # fmt: skip
 
 
+class Forecast(c.Structure):
+    c_name = "pelt_forecast"
+    _fields_ = [("expected", D), ("low", D), ("high", D)]
+
+
+class KeysForecast(c.Structure):
+    c_name = "pelt_keys_forecast"
+    _fields_ = [
+        ("rehearsals", U), ("frames", U), ("hit_rate", Forecast), ("error_p995", Forecast), ("evaluated", Forecast),
+        ("bad_frames", U), ("missed_bad", U),
+    ]  # fmt: skip
+
+
 class KeysReportOutput(c.Structure):
     c_name = "pelt_keys_report"
     _fields_ = [
         ("frames", U), ("keys", U), ("basis", U), ("regions", U), ("witnesses", U), ("witnesses_each_frame", U),
         ("error_p995", D), ("ridge", D), ("hit_rate", D), ("bad_caught", D), ("bad_frames", U), ("by_controls", c.c_bool),
-        ("curve_keys", U * 8), ("curve_error", D * 8),
+        ("curve_keys", U * 8), ("curve_error", D * 8), ("forecast", KeysForecast),
     ]  # fmt: skip
 
 

@@ -34,6 +34,8 @@ class KeysReport:
         error_p995: 99.5% of the frames, held out shot by shot, have a largest error below this.
         curve: the same for other numbers of keys.
         hit_rate: of held-out frames at the bounds that were set.
+        expected_hits: of clips that nobody trained on: the middle, and the range of 9 in 10 such clips; zeros if there was too
+            little to leave out.
     """
 
     frames: int
@@ -49,6 +51,7 @@ class KeysReport:
     bad_frames: int
     by_controls: bool
     curve: dict[int, float]
+    expected_hits: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -405,8 +408,11 @@ def train_keys(
 
 
 def _report_of(r: KeysReportOutput) -> KeysReport:
-    own: dict[str, Any] = {name: getattr(r, name) for name in KeysReport.__annotations__ if name != "curve"}
-    return KeysReport(curve={keys: error for keys, error in zip(r.curve_keys, r.curve_error) if keys}, **own)
+    made = ("curve", "expected_hits")
+    own: dict[str, Any] = {name: getattr(r, name) for name in KeysReport.__annotations__ if name not in made}
+    hits = r.forecast.hit_rate
+    return KeysReport(curve={keys: error for keys, error in zip(r.curve_keys, r.curve_error) if keys},
+                      expected_hits=(hits.expected, hits.low, hits.high), **own)
 
 
 class SoftCache:
