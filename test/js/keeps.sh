@@ -42,7 +42,7 @@ PLAYED=Yes; export PLAYED
 same --played --targets "$robot" "$FOLDER/played.glb"
 same --weights "$robot" "$FOLDER/distance.glb"
 same --weights --targets --leaves --embed "$robot" "$FOLDER/kernel.glb"
-same --weights --joints --rest "$man" "$FOLDER/joints.glb"
+same --weights --joints --rest --targets "$man" "$FOLDER/joints.glb"
 valid "$FOLDER/played.glb" "$FOLDER/distance.glb" "$FOLDER/kernel.glb" "$FOLDER/joints.glb"
 
 plays() { "$DUMP" "$FOLDER/$1" "$2" "$3" "$FOLDER/dump.bin" && node "$HERE/blend.mjs" "$FOLDER/dump.bin" "$FOLDER/$4" || STATUS=1; }

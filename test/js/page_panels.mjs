@@ -25,7 +25,7 @@ export function makeFiles(pelt, folder) {
   run("fit", "biceps.glb", "--train", "train", "--method", "psd", "--holdout", "0", "-o", "biceps.pelt");
   run("fit", "biceps.glb", "--train", "train", "--method", "joints", "--holdout", "0", "-o", "joints.pelt");
   run("fit", "humanoid.glb", "--method", "ssd", "-o", "humanoid.pelt");
-  run("keys", "train", "face.train.npy", "face.range.npy", "--mesh", "face.glb", "--keys", "80", "--regions", "1", "-o", "face.keys"); // all verdicts occur
+  run("keys", "train", "face.train.npy", "face.range.npy", "--mesh", "face.glb", "--keys", "80", "--regions", "1", "--bar", "0.03", "-o", "face.keys"); // all verdicts occur
   run("relight", "train", "cornell", "--samples", "32", ...BOX, "-o", "box.keys");
   return files;
 }

@@ -18,7 +18,7 @@ for (let i = 0; i + 1 < files.length; i += 2) {
   console.log(problem ? `${files[i + 1]}: ${problem}` :
     `${files[i + 1]}: ${vertices} vertices, ${joints} joints, ${targets} targets, ${frames} frames: ` +
     `off by at most ${off.toExponential(2)} of the diagonal, normals by ${degrees.toFixed(3)} degrees RMS`);
-  const most = files[i + 1].endsWith("joints.glb") ? SCALED_NORMAL_TOLERANCE : NORMAL_TOLERANCE;
+  const most = /(joints|both)\.glb$/.test(files[i + 1]) ? SCALED_NORMAL_TOLERANCE : NORMAL_TOLERANCE;
   agreed &&= !problem && off <= TOLERANCE && degrees <= most;
 }
 await close();

@@ -16,7 +16,7 @@
 /* Relative to the diagonal, and for unit normals; or this many times the difference between instruction sets on the
    other processor, since this one rounds once where SSE rounds twice. A factor rounded to 16 bits may be off by one
    step. */
-static const double position_limit = 2e-6, normal_limit = 6e-5, times = 3;
+static const double position_limit = 3e-6, normal_limit = 6e-5, times = 3;
 
 typedef struct reader {
     const char *at, *end;
