@@ -350,8 +350,8 @@ static void the_norm_is_that_of_the_paper_down_to_its_floor(void **state) {
             for (uint32_t q = 0; q < x.rbf->center_count; q++) {
                 double r2 = 0;
                 for (uint32_t k = 0; k < x.rbf->axis_count; k++)
-                    r2 += x.rbf->axes[k].weight * pelt_axis_distance2(&x.rbf->axes[k], &at,
-                                                                      x.rbf->centers + 4 * (q * x.rbf->axis_count + k));
+                    r2 += x.rbf->axes[k].weight *
+                          pelt_axis_distance2(&x.rbf->axes[k], &at, x.rbf->centers + 4 * (q * x.rbf->axis_count + k));
                 for (uint32_t k = 0; k < x.rbf->coefficient_count; k++)
                     f[k] +=
                         mixed(r2, x.rbf->width) * x.rbf->matrix[q * x.rbf->coefficient_count + k] * floors[i] / 0.25;

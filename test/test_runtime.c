@@ -512,8 +512,7 @@ enum { GUARD = 0x5a };
 
 /* Deforms one range into buffers full of guard bytes, `shift` floats off alignment, and checks that the range matches
    `whole` and that the guards are intact. */
-static void check_range(const pelt_skin *skin, void *scratch, pelt_range range, size_t shift,
-                        const output *whole) {
+static void check_range(const pelt_skin *skin, void *scratch, pelt_range range, size_t shift, const output *whole) {
     size_t margin = 64, total = whole->count / 3 * 4 + 2 * margin + shift;
     float *buffers[3];
     for (int k = 0; k < 3; k++) {
@@ -640,8 +639,7 @@ static void check_attribute(const pelt_skin *skin, pelt_range range, const layou
     }
 }
 
-static void check_layout(const pelt_skin *skin, void *scratch, const output *whole, const layout *l,
-                         pelt_range range) {
+static void check_layout(const pelt_skin *skin, void *scratch, const output *whole, const layout *l, pelt_range range) {
     size_t slots = (size_t)skin->block_count * 16, size = l->stride * slots;
     uint8_t *buffer = malloc(size), *covered = calloc(size, 1);
     uint32_t *vertices = malloc(slots * sizeof *vertices);
