@@ -164,6 +164,8 @@ void pelt_pack_rings(pelt_arena *arena, const pelt_model *model, const uint32_t 
         .by_angle = p.rings->by_angle, .scale = scale_of(p.rings, model), .patch_count = p.patch_count};
     firsts[skin->block_count] = p.patch_count;
     begin_patch(&p, 0); /* the end of the last */
+    for (int i = 0; i < PELT_BLOCK; i++)
+        *(uint32_t *)grow(&p.neighbors, &p.neighbor_count, sizeof(uint32_t)) = 0; /* to read beyond it */
     builder b = none;
     append(&b, 1, sizeof head);
     head.firsts = append_copy(&b, firsts, (size_t)skin->block_count + 1, sizeof *firsts);

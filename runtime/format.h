@@ -322,7 +322,7 @@ typedef struct pelt_file_rings {
     uint32_t unused;
     uint64_t firsts;    /* u32 [block_count + 1] the first patch of each block */
     uint64_t patches;   /* pelt_file_patch [patch_count + 1] */
-    uint64_t neighbors; /* u32: slots */
+    uint64_t neighbors; /* u32: slots, and PELT_BLOCK zeros, so that sixteen can be read anywhere */
     uint64_t rows;      /* u8 [row][16] */
     uint64_t bends;     /* f32 [block][3][16] the normal in the frame of the surface, or 0 */
     uint64_t across;    /* u32 [block][16] the slot that the first axis of that frame points to, or 0 */

@@ -104,7 +104,8 @@ static pelt_result check_patches(const pelt_section *s, const pelt_skin *skin) {
     ordered &= patches[0].first_neighbor == 0 && patches[0].first_row == 0;
     for (uint32_t p = 0; p < r->patch_count; p++) ordered &= is_sound_patch(&patches[p]);
     if (!ordered) return PELT_ERROR_INDEX;
-    uint64_t neighbor_count = patches[r->patch_count].first_neighbor, row_count = patches[r->patch_count].first_row;
+    uint64_t neighbor_count = (uint64_t)patches[r->patch_count].first_neighbor + PELT_BLOCK,
+             row_count = patches[r->patch_count].first_row;
     const uint32_t *neighbors = pelt_array_at(s, r->neighbors, neighbor_count, sizeof *neighbors, 1);
     const uint8_t *rows = pelt_array_at(s, r->rows, row_count, PELT_BLOCK, 1);
     if (!neighbors || !rows) return PELT_ERROR_FORMAT;

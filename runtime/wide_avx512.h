@@ -269,39 +269,45 @@ static inline __attribute__((always_inline)) void own_table(const float *own, ta
 }
 
 /* Four positions, four apart in the list, side by side; the float after each is read too. */
-static inline __m512 four_positions(const float *positions, const uint32_t *at) {
-    __m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(positions + at[0])),
-                                    _mm_loadu_ps(positions + at[4]), 1),
-           b = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(positions + at[8])),
-                                    _mm_loadu_ps(positions + at[12]), 1);
+static inline __m128 position_of(const float *positions, uint32_t slot) {
+    return _mm_loadu_ps(positions + 3 * (size_t)slot);
+}
+
+static inline __m512 four_positions(const float *positions, const uint32_t *slots) {
+    __m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(position_of(positions, slots[0])),
+                                    position_of(positions, slots[4]), 1),
+           b = _mm256_insertf128_ps(_mm256_castps128_ps256(position_of(positions, slots[8])),
+                                    position_of(positions, slots[12]), 1);
     return _mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1);
 }
 
-/* Table k, of up to 16 neighbours. 0 if the last slot of all is among them, behind which nothing may be read. */
-static inline __attribute__((always_inline)) int
-neighbor_table(const float *positions, uint32_t last, const uint32_t *neighbors, uint32_t count, int k, tables *t) {
-    uint32_t at[16] __attribute__((aligned(64)));
-    __mmask16 given = (__mmask16)(count < 16 ? (1u << count) - 1 : 0xffff);
-    __m512i slots = _mm512_maskz_loadu_epi32(given, neighbors);
-    if (_mm512_cmpeq_epi32_mask(slots, _mm512_set1_epi32((int)last))) return 0;
-    _mm512_store_si512(at, _mm512_add_epi32(slots, _mm512_add_epi32(slots, slots)));
-    __m512 a = four_positions(positions, at), b = four_positions(positions, at + 1),
-           c = four_positions(positions, at + 2), d = four_positions(positions, at + 3);
+/* Whether the last slot of all is among sixteen, behind which nothing may be read. */
+static inline int has_last(const uint32_t *slots, uint32_t last) {
+    return _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(slots), _mm512_set1_epi32((int)last)) != 0;
+}
+
+/* Table k, of sixteen neighbours; where there are fewer, those of other patches follow, which do no harm. */
+static inline __attribute__((always_inline)) void neighbor_table(const float *positions, const uint32_t *slots, int k,
+                                                                 tables *t) {
+    __m512 a = four_positions(positions, slots), b = four_positions(positions, slots + 1),
+           c = four_positions(positions, slots + 2), d = four_positions(positions, slots + 3);
     __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d);
     t->x[k] = _mm512_shuffle_ps(ab, cd, 0x44), t->y[k] = _mm512_shuffle_ps(ab, cd, 0xee);
     t->z[k] = _mm512_shuffle_ps(_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d), 0x44);
-    return 1;
 }
 
-/* 0: they do not fit, or may not be read so. The positions of more than 2^32 / 12 slots do not have 32-bit offsets. */
+/* 0: they do not fit, or may not be read so. */
 static inline __attribute__((always_inline)) int fill_tables(const float *positions, uint32_t last, uint32_t block,
                                                              const uint32_t *neighbors, uint32_t count, tables *t) {
-    if (count > 48 || last > UINT32_MAX / 3) return 0;
+    if (count > 48 || has_last(neighbors, last) || (count > 16 && has_last(neighbors + 16, last)) ||
+        (count > 32 && has_last(neighbors + 32, last)))
+        return 0;
     own_table(positions + (size_t)block * 3 * PELT_BLOCK, t);
-    for (int k = 1; k < 4; k++) t->x[k] = t->x[0], t->y[k] = t->y[0], t->z[k] = t->z[0];
-    if (count > 0 && !neighbor_table(positions, last, neighbors, count, 1, t)) return 0;
-    if (count > 16 && !neighbor_table(positions, last, neighbors + 16, count - 16, 2, t)) return 0;
-    return count <= 32 || neighbor_table(positions, last, neighbors + 32, count - 32, 3, t);
+    neighbor_table(positions, neighbors, 1, t);
+    for (int k = 2; k < 4; k++) t->x[k] = t->x[0], t->y[k] = t->y[0], t->z[k] = t->z[0];
+    if (count > 16) neighbor_table(positions, neighbors + 16, 2, t);
+    if (count > 32) neighbor_table(positions, neighbors + 32, 3, t);
+    return 1;
 }
 
 static inline __m512 look_up(const __m512 t[4], __m512i place, __mmask16 high) {
