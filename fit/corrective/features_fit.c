@@ -260,7 +260,8 @@ typedef struct sums {
 static void add_squares(const feature_fit *k, uint32_t set, double *squares, uint32_t *rows) {
     size_t width = k->net.width;
     for (int i = 0; i < FIELDS; i++)
-        for (const block *b = k->fields[i].blocks; b < k->fields[i].blocks + k->fields[i].block_count; b++) {
+        for (uint32_t n = 0; n < k->fields[i].block_count; n++) {
+            const block *b = &k->fields[i].blocks[n];
             uint32_t rank = k->fields[i].clusters.ranks[b->cluster];
             if (b->set != set) continue;
             pelt_gemm(true, false, width, width, rank, 1 / k->fields[i].energy, b->matrix, b->matrix, 1, squares);
@@ -441,9 +442,11 @@ static pelt_feature_group make_group(const feature_fit *k, const field *x, uint3
     uint32_t *eights = PELT_NEW(k->f->arena, kept, uint32_t);
     float *matrix = PELT_NEW(k->f->arena, (size_t)size * kept * 8, float);
     pelt_feature_group group = {0, size, eights, matrix};
-    for (const block *b = x->blocks + first; b < x->blocks + *at; b++)
+    for (uint32_t n = first; n < *at; n++) {
+        const block *b = &x->blocks[n];
         for (uint32_t i = 0; i < columns_of(k, b) / 8; i++)
             if (!b->dropped[k->rank ? i : 0]) add_eight(k, b, i, kept, &group, eights, matrix);
+    }
     return group;
 }
 
