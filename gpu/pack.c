@@ -49,33 +49,22 @@ pelt_gpu_box pelt_gpu_rest_box(const pelt_skin *skin) {
 
 static const void *ring_array(const pelt_skin *skin, uint64_t offset) { return (const char *)skin->rings + offset; }
 
-/* The first `most` steps of the walk around a slot, through all patches of its block, and how long it is: an odd number.
-   Patches go on where the one before has ended, or else by way of the slot itself. Steps in place at the end, which
-   fill up a block, do not count. */
-static uint64_t walk_of(const pelt_skin *skin, uint32_t slot, uint32_t *steps, uint64_t most) {
-    const pelt_file_rings *r = skin->rings;
-    const uint32_t *firsts = ring_array(skin, r->firsts), *neighbors = ring_array(skin, r->neighbors);
-    const pelt_file_patch *patches = ring_array(skin, r->patches);
-    const uint8_t *rows = ring_array(skin, r->rows);
-    uint32_t block = slot / PELT_BLOCK, lane = slot % PELT_BLOCK, last = slot;
-    uint64_t count = 0, length = 1;
-    for (uint32_t p = firsts[block]; p < firsts[block + 1]; p++)
-        for (uint32_t k = 0; k < patches[p].lengths[lane / 4]; k++) {
-            uint32_t at = rows[((size_t)patches[p].first_row + k) * PELT_BLOCK + lane] / 2u;
-            uint32_t to =
-                at < PELT_BLOCK ? block * PELT_BLOCK + at : neighbors[patches[p].first_neighbor + at - PELT_BLOCK];
-            if (!k && count && to == last) continue;
-            if (!k && count && count++ < most) steps[count - 1] = slot;
-            if (count++ < most) steps[count - 1] = to;
-            if (to != slot) length = count | 1;
-            last = to;
-        }
+/* The steps of the walk around a slot, and how many: an odd number. Steps in place at the end, which fill up a block, do
+   not count. */
+static uint32_t walk_of(const pelt_skin *skin, uint32_t slot, uint32_t *steps) {
+    const pelt_file_walks *walks = (const pelt_file_walks *)ring_array(skin, skin->rings->walks) + slot / PELT_BLOCK;
+    const uint32_t *rows = ring_array(skin, skin->rings->rows);
+    uint32_t lane = slot % PELT_BLOCK, length = 1;
+    const uint32_t *row = rows + (size_t)walks->first_row * PELT_BLOCK + lane;
+    for (uint32_t k = 0; k < walks->lengths[lane / 4]; k++)
+        if (row[(size_t)k * PELT_BLOCK] / 3 != slot) length = (k + 1) | 1;
+    for (uint32_t k = 0; steps && k < length; k++) steps[k] = row[(size_t)k * PELT_BLOCK] / 3;
     return length;
 }
 
 static uint64_t count_steps(const pelt_skin *skin) {
     uint64_t count = 0;
-    for (uint32_t s = 0; skin->rings && s < skin->block_count * PELT_BLOCK; s++) count += walk_of(skin, s, NULL, 0);
+    for (uint32_t s = 0; skin->rings && s < skin->block_count * PELT_BLOCK; s++) count += walk_of(skin, s, NULL);
     return count;
 }
 
@@ -231,7 +220,7 @@ static void fill_rings(const pelt_skin *skin, const pelt_gpu_skin *packed, uint3
     uint32_t slots = skin->block_count * PELT_BLOCK, first = 0;
     for (uint32_t s = 0; s < slots; s++) {
         words[n->at_ring_first + s] = first;
-        first += (uint32_t)walk_of(skin, s, words + n->at_rings + first, walk_of(skin, s, NULL, 0));
+        first += walk_of(skin, s, words + n->at_rings + first);
     }
     words[n->at_ring_first + slots] = first;
     if (!packed->bends) return;

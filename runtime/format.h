@@ -303,29 +303,23 @@ typedef struct pelt_file_feature_group {
 } pelt_file_feature_group;
 
 /* -- Normals of the deformed surface: the section RING ----------------------------------------------------------------
-   Offsets are from the start of the section. A block has one patch, or several where its vertices have very many
-   neighbours. The tile of a patch is the block's own 16 slots, then the patch's neighbours; its rows walk around the
-   16 vertices by places in the tile, times two, so that a processor finds them without a shift. */
+   Offsets are from the start of the section. Rows walk around the 16 vertices of a block, a step each. */
 
-enum { PELT_TILE = 128 }; /* the most slots of a tile */
-
-typedef struct pelt_file_patch {
-    uint32_t first_neighbor, first_row;
+typedef struct pelt_file_walks {
+    uint32_t first_row;
+    uint32_t careful;    /* 1: the last slot of all is among its own or its rows, behind which nothing may be read */
     uint32_t lengths[4]; /* how many rows are for the first, second, third, last four vertices; odd, and never more
                             than for those before */
-} pelt_file_patch;
+} pelt_file_walks;
 
 typedef struct pelt_file_rings {
-    uint32_t by_angle;    /* triangles count by their angle at the vertex; 0: by their area */
-    float scale;          /* of the sums: near 1 over the square of an edge, so that their squares are in range */
-    uint32_t patch_count; /* at least one for each block */
-    uint32_t unused;
-    uint64_t firsts;    /* u32 [block_count + 1] the first patch of each block */
-    uint64_t patches;   /* pelt_file_patch [patch_count + 1] */
-    uint64_t neighbors; /* u32: slots, and PELT_BLOCK zeros, so that sixteen can be read anywhere */
-    uint64_t rows;      /* u8 [row][16] */
-    uint64_t bends;     /* f32 [block][3][16] the normal in the frame of the surface, or 0 */
-    uint64_t across;    /* u32 [block][16] the slot that the first axis of that frame points to, or 0 */
+    uint32_t by_angle; /* triangles count by their angle at the vertex; 0: by their area */
+    float scale;       /* of the sums: near 1 over the square of an edge, so that their squares are in range */
+    uint32_t unused[2];
+    uint64_t walks;  /* pelt_file_walks [block_count + 1] */
+    uint64_t rows;   /* u32 [row][16] three times a slot: where its position is in an array of floats */
+    uint64_t bends;  /* f32 [block][3][16] the normal in the frame of the surface, or 0 */
+    uint64_t across; /* u32 [block][16] the slot that the first axis of that frame points to, or 0 */
 } pelt_file_rings;
 
 /* Centres are processed sixteen at a time. */
@@ -362,7 +356,7 @@ _Static_assert(sizeof(pelt_file_corrective) == 64 && sizeof(pelt_file_axis) == 3
 _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_input) == 16 &&
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,
                "the structures of FTSU have no hidden padding");
-_Static_assert(sizeof(pelt_file_rings) == 64 && sizeof(pelt_file_patch) == 24, "RING has no hidden padding");
+_Static_assert(sizeof(pelt_file_rings) == 48 && sizeof(pelt_file_walks) == 24, "RING has no hidden padding");
 _Static_assert(sizeof(pelt_facts) == 128 && sizeof(pelt_fact_measure) == 48, "FACT has no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");

@@ -223,11 +223,6 @@ typedef struct pelt_delivery {
 
 typedef float four __attribute__((vector_size(16)));
 
-/* Row `place / 2` of rows of four; place is even. */
-static inline const float *row_at(const float (*rows)[4], size_t place) {
-    return (const float *)((const char *)rows + 8 * place);
-}
-
 #define LARGEST_HALF 65504.0f
 
 /* Key points: out = mean + matrix x, for some blocks of 16 rows and some columns x. The matrix is stored as

@@ -150,14 +150,14 @@ static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x,
 }
 
 /* Two rows, four apart, side by side: their halves are transposed as one. */
-static inline __m256 two_rows(const float (*rows)[4], const uint8_t *place) {
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(row_at(rows, place[0]))),
-                                _mm_load_ps(row_at(rows, place[4])), 1);
+static inline __m256 two_rows(const float *from, const uint32_t *places) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + places[0])), _mm_loadu_ps(from + places[4]),
+                                1);
 }
 
-static inline __attribute__((always_inline)) void columns(const float (*rows)[4], const uint8_t *place, wide out[4]) {
-    __m256 a = two_rows(rows, place), b = two_rows(rows, place + 1), c = two_rows(rows, place + 2),
-           d = two_rows(rows, place + 3);
+static inline __attribute__((always_inline)) void columns(const float *from, const uint32_t *places, wide out[4]) {
+    __m256 a = two_rows(from, places), b = two_rows(from, places + 1), c = two_rows(from, places + 2),
+           d = two_rows(from, places + 3);
     __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d), ab2 = _mm256_unpackhi_ps(a, b),
            cd2 = _mm256_unpackhi_ps(c, d);
     out[0] = (wide)_mm256_shuffle_ps(ab, cd, 0x44), out[1] = (wide)_mm256_shuffle_ps(ab, cd, 0xee);

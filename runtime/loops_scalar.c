@@ -26,8 +26,8 @@ static inline float largest_lane(wide x) { return x; }
 static inline float sum_lanes(wide x) { return x; }
 static inline void sum_four(const wide x[4], float *out) { memcpy(out, x, 4 * sizeof *out); }
 
-static inline void columns(const float (*rows)[4], const uint8_t *place, wide out[4]) {
-    memcpy(out, rows[*place / 2], 4 * sizeof *out);
+static inline void columns(const float *from, const uint32_t *places, wide out[4]) {
+    memcpy(out, from + *places, 4 * sizeof *out);
 }
 
 static inline wide multiply_shorts(const int16_t *p, const int16_t *factors) {

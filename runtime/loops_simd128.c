@@ -216,9 +216,10 @@ static inline void store_xyzw(float *out, wide x, wide y, wide z, wide w, int st
     *(wide_unaligned *)(out + 12) = __builtin_shufflevector(xy2, zw2, 2, 3, 6, 7);
 }
 
-static inline void columns(const float (*rows)[4], const uint8_t *place, wide out[4]) {
-    wide a = load(row_at(rows, place[0])), b = load(row_at(rows, place[1])), c = load(row_at(rows, place[2])),
-         d = load(row_at(rows, place[3]));
+static inline void columns(const float *from, const uint32_t *places, wide out[4]) {
+    wide a, b, c, d;
+    memcpy(&a, from + places[0], sizeof a), memcpy(&b, from + places[1], sizeof b);
+    memcpy(&c, from + places[2], sizeof c), memcpy(&d, from + places[3], sizeof d);
     wide ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
          ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
     out[0] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5), out[1] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);

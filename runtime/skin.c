@@ -85,38 +85,29 @@ static pelt_result check_blocks(const pelt_skin *skin) {
     return PELT_OK;
 }
 
-static int is_sound_patch(const pelt_file_patch *p) {
-    int sound = p[0].first_neighbor <= p[1].first_neighbor &&
-                p[1].first_neighbor - p[0].first_neighbor <= PELT_TILE - PELT_BLOCK && p[0].first_row < p[1].first_row;
-    uint32_t most = p[1].first_row - p[0].first_row;
-    for (int i = 0; i < 4; most = p->lengths[i++]) sound &= p->lengths[i] % 2 == 1 && p->lengths[i] <= most;
+static int are_sound_lengths(const pelt_file_walks *w) {
+    uint32_t most = w[1].first_row - w[0].first_row;
+    int sound = w[0].first_row < w[1].first_row && w->careful <= 1;
+    for (int i = 0; i < 4; most = w->lengths[i++]) sound &= w->lengths[i] % 2 == 1 && w->lengths[i] <= most;
     return sound;
 }
 
-/* Places are in the tile of their patch. */
-static pelt_result check_patches(const pelt_section *s, const pelt_skin *skin) {
+/* Only blocks that say so have the last slot of all. */
+static pelt_result check_walks(const pelt_section *s, const pelt_skin *skin) {
     const pelt_file_rings *r = skin->rings;
-    const uint32_t *firsts = pelt_array_at(s, r->firsts, (uint64_t)skin->block_count + 1, sizeof *firsts, 1);
-    const pelt_file_patch *patches = pelt_array_at(s, r->patches, (uint64_t)r->patch_count + 1, sizeof *patches, 1);
-    if (!firsts || !patches) return PELT_ERROR_FORMAT;
-    int ordered = firsts[0] == 0 && firsts[skin->block_count] == r->patch_count;
-    for (uint32_t b = 0; b < skin->block_count; b++) ordered &= firsts[b] < firsts[b + 1];
-    ordered &= patches[0].first_neighbor == 0 && patches[0].first_row == 0;
-    for (uint32_t p = 0; p < r->patch_count; p++) ordered &= is_sound_patch(&patches[p]);
-    if (!ordered) return PELT_ERROR_INDEX;
-    uint64_t neighbor_count = (uint64_t)patches[r->patch_count].first_neighbor + PELT_BLOCK,
-             row_count = patches[r->patch_count].first_row;
-    const uint32_t *neighbors = pelt_array_at(s, r->neighbors, neighbor_count, sizeof *neighbors, 1);
-    const uint8_t *rows = pelt_array_at(s, r->rows, row_count, PELT_BLOCK, 1);
-    if (!neighbors || !rows) return PELT_ERROR_FORMAT;
-    int inside = pelt_all_below_u32(neighbors, neighbor_count, (uint64_t)skin->block_count * PELT_BLOCK);
-    for (uint32_t p = 0; p < r->patch_count; p++) {
-        uint32_t size = PELT_BLOCK + patches[p + 1].first_neighbor - patches[p].first_neighbor;
-        for (uint64_t i = (uint64_t)patches[p].first_row * PELT_BLOCK;
-             i < (uint64_t)patches[p + 1].first_row * PELT_BLOCK; i++)
-            inside &= rows[i] % 2 == 0 && rows[i] / 2u < size;
-    }
-    return inside ? PELT_OK : PELT_ERROR_INDEX;
+    uint64_t end = 3 * (uint64_t)skin->block_count * PELT_BLOCK;
+    const pelt_file_walks *walks = pelt_array_at(s, r->walks, (uint64_t)skin->block_count + 1, sizeof *walks, 1);
+    if (!walks) return PELT_ERROR_FORMAT;
+    int sound = walks[0].first_row == 0 && walks[skin->block_count - 1].careful;
+    for (uint32_t b = 0; b < skin->block_count; b++) sound &= are_sound_lengths(&walks[b]);
+    if (!sound) return PELT_ERROR_INDEX;
+    const uint32_t *rows = pelt_array_at(s, r->rows, walks[skin->block_count].first_row, PELT_BLOCK, sizeof *rows);
+    if (!rows) return PELT_ERROR_FORMAT;
+    for (uint32_t b = 0; b < skin->block_count; b++)
+        for (uint64_t i = (uint64_t)walks[b].first_row * PELT_BLOCK; i < (uint64_t)walks[b + 1].first_row * PELT_BLOCK;
+             i++)
+            sound &= rows[i] % 3 == 0 && rows[i] < (walks[b].careful ? end : end - 3);
+    return sound ? PELT_OK : PELT_ERROR_INDEX;
 }
 
 static pelt_result check_rings(const pelt_skin *skin, uint64_t size) {
@@ -125,7 +116,7 @@ static pelt_result check_rings(const pelt_skin *skin, uint64_t size) {
     if (!r) return PELT_OK;
     if (size < sizeof *r || r->by_angle > 1 || !r->bends != !r->across) return PELT_ERROR_FORMAT;
     if (!pelt_all_finite(&r->scale, 1) || !(r->scale > 0)) return PELT_ERROR_NUMBER;
-    pelt_result result = check_patches(&s, skin);
+    pelt_result result = check_walks(&s, skin);
     if (result || !r->bends) return result;
     uint64_t slots = (uint64_t)skin->block_count * PELT_BLOCK;
     const uint32_t *across = pelt_array_at(&s, r->across, slots, sizeof *across, 1);

@@ -231,95 +231,21 @@ static inline __attribute__((always_inline)) void store_xyzw(float *out, wide x,
 }
 
 /* Four rows, four apart, side by side: their quarters are transposed as one. */
-static inline __m512 four_rows(const float (*rows)[4], const uint8_t *place) {
-    __m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(row_at(rows, place[0]))),
-                                    _mm_load_ps(row_at(rows, place[4])), 1),
-           b = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(row_at(rows, place[8]))),
-                                    _mm_load_ps(row_at(rows, place[12])), 1);
+static inline __m512 four_rows(const float *from, const uint32_t *places) {
+    __m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + places[0])),
+                                    _mm_loadu_ps(from + places[4]), 1),
+           b = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from + places[8])),
+                                    _mm_loadu_ps(from + places[12]), 1);
     return _mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1);
 }
 
-static inline __attribute__((always_inline)) void columns(const float (*rows)[4], const uint8_t *place, wide out[4]) {
-    __m512 a = four_rows(rows, place), b = four_rows(rows, place + 1), c = four_rows(rows, place + 2),
-           d = four_rows(rows, place + 3);
+static inline __attribute__((always_inline)) void columns(const float *from, const uint32_t *places, wide out[4]) {
+    __m512 a = four_rows(from, places), b = four_rows(from, places + 1), c = four_rows(from, places + 2),
+           d = four_rows(from, places + 3);
     __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d), ab2 = _mm512_unpackhi_ps(a, b),
            cd2 = _mm512_unpackhi_ps(c, d);
     out[0] = (wide)_mm512_shuffle_ps(ab, cd, 0x44), out[1] = (wide)_mm512_shuffle_ps(ab, cd, 0xee);
     out[2] = (wide)_mm512_shuffle_ps(ab2, cd2, 0x44), out[3] = (wide)_mm512_shuffle_ps(ab2, cd2, 0xee);
-}
-
-/* Up to 64 positions as tables in registers, which one instruction looks up in two at a time (shade.inc). */
-#define OWN_TABLES
-typedef struct tables {
-    __m512 x[4], y[4], z[4];
-} tables;
-
-/* The block's own 16, from x y z x y z ... */
-static inline __attribute__((always_inline)) void own_table(const float *own, tables *t) {
-    const __m512i x = _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0),
-                  x2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29),
-                  y = _mm512_setr_epi32(1, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31, 0, 0, 0, 0, 0),
-                  y2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 21, 24, 27, 30),
-                  z = _mm512_setr_epi32(2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 0, 0, 0, 0, 0, 0),
-                  z2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 19, 22, 25, 28, 31);
-    __m512 a = _mm512_loadu_ps(own), b = _mm512_loadu_ps(own + 16), c = _mm512_loadu_ps(own + 32);
-    t->x[0] = _mm512_permutex2var_ps(_mm512_permutex2var_ps(a, x, b), x2, c);
-    t->y[0] = _mm512_permutex2var_ps(_mm512_permutex2var_ps(a, y, b), y2, c);
-    t->z[0] = _mm512_permutex2var_ps(_mm512_permutex2var_ps(a, z, b), z2, c);
-}
-
-/* Four positions, four apart in the list, side by side; the float after each is read too. */
-static inline __m128 position_of(const float *positions, uint32_t slot) {
-    return _mm_loadu_ps(positions + 3 * (size_t)slot);
-}
-
-static inline __m512 four_positions(const float *positions, const uint32_t *slots) {
-    __m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(position_of(positions, slots[0])),
-                                    position_of(positions, slots[4]), 1),
-           b = _mm256_insertf128_ps(_mm256_castps128_ps256(position_of(positions, slots[8])),
-                                    position_of(positions, slots[12]), 1);
-    return _mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1);
-}
-
-/* Whether the last slot of all is among sixteen, behind which nothing may be read. */
-static inline int has_last(const uint32_t *slots, uint32_t last) {
-    return _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(slots), _mm512_set1_epi32((int)last)) != 0;
-}
-
-/* Table k, of sixteen neighbours; where there are fewer, those of other patches follow, which do no harm. */
-static inline __attribute__((always_inline)) void neighbor_table(const float *positions, const uint32_t *slots, int k,
-                                                                 tables *t) {
-    __m512 a = four_positions(positions, slots), b = four_positions(positions, slots + 1),
-           c = four_positions(positions, slots + 2), d = four_positions(positions, slots + 3);
-    __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d);
-    t->x[k] = _mm512_shuffle_ps(ab, cd, 0x44), t->y[k] = _mm512_shuffle_ps(ab, cd, 0xee);
-    t->z[k] = _mm512_shuffle_ps(_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d), 0x44);
-}
-
-/* 0: they do not fit, or may not be read so. */
-static inline __attribute__((always_inline)) int fill_tables(const float *positions, uint32_t last, uint32_t block,
-                                                             const uint32_t *neighbors, uint32_t count, tables *t) {
-    if (count > 48 || has_last(neighbors, last) || (count > 16 && has_last(neighbors + 16, last)) ||
-        (count > 32 && has_last(neighbors + 32, last)))
-        return 0;
-    own_table(positions + (size_t)block * 3 * PELT_BLOCK, t);
-    neighbor_table(positions, neighbors, 1, t);
-    for (int k = 2; k < 4; k++) t->x[k] = t->x[0], t->y[k] = t->y[0], t->z[k] = t->z[0];
-    if (count > 16) neighbor_table(positions, neighbors + 16, 2, t);
-    if (count > 32) neighbor_table(positions, neighbors + 32, 3, t);
-    return 1;
-}
-
-static inline __m512 look_up(const __m512 t[4], __m512i place, __mmask16 high) {
-    return _mm512_mask_blend_ps(high, _mm512_permutex2var_ps(t[0], place, t[1]),
-                                _mm512_permutex2var_ps(t[2], place, t[3]));
-}
-
-static inline __attribute__((always_inline)) void look_up_three(const tables *t, const uint8_t *places, wide out[3]) {
-    __m512i place = _mm512_srli_epi32(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)places)), 1);
-    __mmask16 high = _mm512_test_epi32_mask(place, _mm512_set1_epi32(32));
-    out[0] = (wide)look_up(t->x, place, high), out[1] = (wide)look_up(t->y, place, high);
-    out[2] = (wide)look_up(t->z, place, high);
 }
 
 /* A whole 3x4 matrix, four lanes per row; the last four lanes are unused. */

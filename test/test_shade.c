@@ -237,7 +237,7 @@ static void every_face_with_an_edge_of_its_own(void **state) {
     free(c.at);
 }
 
-/* One closed, one open fan that touch in their tips, and more neighbours than a tile has room for. */
+/* One closed, one open fan that touch in their tips, and many more neighbours than vertices in a block. */
 static void fans_that_touch_and_vertices_with_many_neighbours(void **state) {
     (void)state;
     for (int sides = 5; sides < 700; sides *= 5) {
@@ -498,6 +498,42 @@ static void any_unit_of_length_will_do(void **state) {
     }
 }
 
+/* A broken file is refused: what could lead outside of an array, or the careless to read behind the last position. */
+static void walks_that_lead_astray_are_refused(void **state) {
+    (void)state;
+    corners c = usual_corners();
+    pelt_bundle *bundle = make(&c, BY_AREA);
+    pelt_skin skin, unused;
+    pelt_bytes *bytes = surface_skin(bundle, &skin);
+    pelt_file_rings *rings = (pelt_file_rings *)(uintptr_t)skin.rings;
+    pelt_file_walks *walks = (pelt_file_walks *)((char *)rings + rings->walks);
+    uint32_t *rows = (uint32_t *)((char *)rings + rings->rows), blocks = skin.block_count,
+             end = 3 * PELT_BLOCK * blocks, plain = 0;
+    while (walks[plain].careful) plain++;
+    struct {
+        uint32_t *number, value;
+    } broken[] = {{&rings->by_angle, 2},
+                  {&walks[0].first_row, 1},
+                  {&walks[1].first_row, 0},
+                  {&walks[blocks].first_row, UINT32_MAX},
+                  {&walks[0].lengths[3], 2},
+                  {&walks[0].lengths[0], walks[0].lengths[0] + 2},
+                  {&walks[0].lengths[1], walks[0].lengths[0] + 2},
+                  {&walks[plain].careful, 2},
+                  {&walks[blocks - 1].careful, 0},
+                  {&rows[0], 1},
+                  {&rows[0], end},
+                  {&rows[(size_t)walks[plain].first_row * PELT_BLOCK], end - 3}};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        uint32_t kept = *broken[i].number;
+        *broken[i].number = broken[i].value;
+        if (pelt_open(bytes->bytes, bytes->size, &unused) == PELT_OK) fail_msg("number %zu is not checked", i);
+        *broken[i].number = kept;
+    }
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &unused), PELT_OK);
+    pelt_bytes_free(bytes), character_free(bundle), free(c.at);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_smooth_mesh_with_seams_by_area),
@@ -507,6 +543,7 @@ int main(void) {
         cmocka_unit_test(normals_that_lean_keep_leaning),
         cmocka_unit_test(any_split_and_layout_has_the_same_bits),
         cmocka_unit_test(twins_have_one_normal_bit_for_bit),
+        cmocka_unit_test(walks_that_lead_astray_are_refused),
         cmocka_unit_test(a_loose_vertex_takes_the_normal_beside_it),
         cmocka_unit_test(a_smooth_sample_keeps_its_rows),
         cmocka_unit_test(a_real_hand_takes_the_surface),
