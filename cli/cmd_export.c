@@ -49,7 +49,7 @@ static bool make_convex(exporting *x) {
 
 /* Reports the error of the targets. */
 static void say_targets(const exporting *x, const pelt_export_options *options, const pelt_export_report *r) {
-    double diagonal = x->bundle->mesh.diagonal;
+    double diagonal = pelt_scene_diagonal(&x->bundle->mesh);
     uint32_t most = options->targets ? options->targets : PELT_EXPORT_TARGETS;
     if (!options->clip_count && r->target_count > most)
         cli_say(
@@ -106,7 +106,7 @@ static void say_export(const exporting *x, const char *path, const pelt_export_o
 }
 
 static json_t *targets_json(const exporting *x, const pelt_export_report *r) {
-    double diagonal = x->bundle->mesh.diagonal;
+    double diagonal = pelt_scene_diagonal(&x->bundle->mesh);
     json_t *out = pelt_json_pack("{whole:u, max_fraction:f, rms_fraction:f, normal_rms_degrees:f}", r->whole_count,
                                  r->worst / diagonal, r->rms / diagonal, r->normal_rms_degrees);
     if (r->has_truth)

@@ -173,8 +173,8 @@ static void find_places(aligning *a) {
         list[k] = (pelt_example){&moved, k};
     }
     a->place_of = PELT_NEW(a->arena, n, uint32_t);
-    a->place_count =
-        pelt_weld(a->arena, &part, (pelt_examples){count, list}, PELT_STILL_TOGETHER * mesh->diagonal, a->place_of);
+    a->place_count = pelt_weld(a->arena, &part, (pelt_examples){count, list},
+                               PELT_STILL_TOGETHER * pelt_scene_diagonal(mesh), a->place_of);
     know_places(a);
 }
 
@@ -577,7 +577,7 @@ static void exact_offset(aligning *a, const choice *c, const uint32_t *points, d
         offset[i] = centre_of(list, a->place_count, &part);
         square += offset[i] * offset[i], deviation += part * part;
     }
-    double length = sqrt(square), diagonal = a->part->bundle->mesh.diagonal;
+    double length = sqrt(square), diagonal = pelt_scene_diagonal(&a->part->bundle->mesh);
     bool clear = length > stands_out * diagonal && sqrt(deviation) < agreed_offset * length;
     for (int i = 0; i < 3; i++)
         if ((!clear && length <= large_offset * diagonal) || fabs(offset[i]) < rounding * length) offset[i] = 0;
