@@ -196,7 +196,7 @@ static double disagreement(const workload *work, const pelt_skin *skin) {
         for (size_t c = 0; c < 3; c++)
             worst = fmax(worst, fabs((double)work->plain_positions[3 * v + c] -
                                      work->positions[3 * (size_t)skin->vertex_slots[v] + c]));
-    return worst / work->bundle->mesh.diagonal;
+    return worst / pelt_scene_diagonal(&work->bundle->mesh);
 }
 
 bool bench_skins_agree(bench_skins *work) {

@@ -110,7 +110,7 @@ static void print_table(const comparison *c) {
     const cli_args *args = c->args;
     const pelt_measure *mesh = c->contestants[0].test_all;
     cli_say(args, "%s: errors in %% of the diagonal (%.4g); rel_err 1 is a linear blend with the file's weights\n",
-            c->bundle->path, (double)c->bundle->mesh.diagonal);
+            c->bundle->path, pelt_scene_diagonal(&c->bundle->mesh));
     cli_say(args, "rough and jump: 1 is that blend too; rough is on %u points, edges of %.3g%%\n\n", mesh->point_count,
             100 * mesh->mean_edge / c->bundle->mesh.diagonal);
     cli_say(args, "                                training          |  not seen in training   normals\n");

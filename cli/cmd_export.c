@@ -44,12 +44,33 @@ static bool make_convex(exporting *x) {
     return measure_cost(x, examples, 1);
 }
 
+/* Distance from the skin, in diagonals, from which refitted weights are worth a warning: it shows. */
+#define SHOWS 0.01
+
+/* Reports what fewer influences cost. */
+static void say_refitted(const exporting *x, uint32_t influences, const pelt_export_report *r) {
+    double diagonal = pelt_scene_diagonal(&x->bundle->mesh);
+    if (!r->refitted_count) return;
+    cli_say(x->args, "  %u vertices followed more than %u joints; refitted to %u, ", r->refitted_count, influences,
+            influences);
+    if (!r->refitted_frames) cli_say(x->args, "by their weights alone: no clip shows what that costs\n");
+    if (!r->refitted_frames) return;
+    cli_say(x->args, "they are off by %.4g RMS (%.2g%%), %.4g at most (%.2g%%), in %u poses of the clips\n",
+            r->refitted_rms, 100 * r->refitted_rms / diagonal, r->refitted_worst, 100 * r->refitted_worst / diagonal,
+            r->refitted_frames);
+    if (r->refitted_worst > SHOWS * diagonal)
+        cli_fail(
+            "warning: refitting weights to %u joints moves a vertex by %.2g%% of the diagonal; a skin that was fitted "
+            "with --influences %u is better, or --influences N for players that read more",
+            influences, 100 * r->refitted_worst / diagonal, influences);
+}
+
 /* Distance from the skin, in diagonals, that is worth a warning. */
 #define WORTH_A_WARNING 1e-4
 
 /* Reports the error of the targets. */
 static void say_targets(const exporting *x, const pelt_export_options *options, const pelt_export_report *r) {
-    double diagonal = x->bundle->mesh.diagonal;
+    double diagonal = pelt_scene_diagonal(&x->bundle->mesh);
     uint32_t most = options->targets ? options->targets : PELT_EXPORT_TARGETS;
     if (!options->clip_count && r->target_count > most)
         cli_say(
@@ -88,6 +109,7 @@ static void say_export(const exporting *x, const char *path, const pelt_export_o
     cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %u morph targets, %zu clips\n", path,
             x->skin.vertex_count, x->skin.joint_count, r->driven_count, r->target_count, options->clip_count);
     if (r->pair_count) cli_say(args, "  negative weights became weights on %u nodes beyond joints\n", r->pair_count);
+    say_refitted(x, options->influences, r);
     say_targets(x, options, r);
     if (x->convex)
         cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
@@ -106,7 +128,7 @@ static void say_export(const exporting *x, const char *path, const pelt_export_o
 }
 
 static json_t *targets_json(const exporting *x, const pelt_export_report *r) {
-    double diagonal = x->bundle->mesh.diagonal;
+    double diagonal = pelt_scene_diagonal(&x->bundle->mesh);
     json_t *out = pelt_json_pack("{whole:u, max_fraction:f, rms_fraction:f, normal_rms_degrees:f}", r->whole_count,
                                  r->worst / diagonal, r->rms / diagonal, r->normal_rms_degrees);
     if (r->has_truth)
@@ -121,6 +143,12 @@ static json_t *export_json(const exporting *x, const char *path, size_t clip_cou
         "{output:s, skin:s, vertices:u, joints:u, driven:u, targets:u, clips:z, beyond_four:u, shear:f, pairs:u}", path,
         x->args->inputs[0], x->skin.vertex_count, x->skin.joint_count, r->driven_count, r->target_count, clip_count,
         r->beyond_four, r->shear, r->pair_count);
+    if (r->refitted_count)
+        json_object_set_new(object, "refitted",
+                            pelt_json_pack("{vertices:u, poses:u, rms:f, max:f, rms_fraction:f, max_fraction:f}",
+                                           r->refitted_count, r->refitted_frames, r->refitted_rms, r->refitted_worst,
+                                           r->refitted_rms / pelt_scene_diagonal(&x->bundle->mesh),
+                                           r->refitted_worst / pelt_scene_diagonal(&x->bundle->mesh)));
     if (r->compressed) json_object_set_new(object, "compressed", targets_json(x, r));
     if (x->convex)
         json_object_set_new(object, "convex",
@@ -184,7 +212,9 @@ const cli_command cli_export = {
      {"no-normals", NULL, "Omit normal deltas: smaller, and engines shade it as the blend does."},
      {"targets", "N", "Maximum number of morph targets; default: 192, which every WebGL2 device supports."},
      {"influences", "N",
-      "Most nodes that a vertex may follow, 4 unless given: more is refused, because many players read four."},
+      "Most nodes that a vertex may follow, 4 unless given, because many players read four: weights on more are "
+      "refitted "
+      "to so many, to the poses of all clips."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints, for fewer nodes; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},
      {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves exactly like OUT.glb.",

@@ -292,9 +292,9 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
     json_t *problems = json_array(), *clip_list = json_array();
     size_t clip_count = clips ? load_clips(args, bundle, clips, problems) : 0;
     pelt_examples frames = pelt_bundle_examples(bundle, clips, clip_count);
-    uint32_t points = pelt_weld(bundle->arena, mesh, frames, 1e-6 * mesh->diagonal, point_of);
+    uint32_t points = pelt_weld(bundle->arena, mesh, frames, PELT_STILL_TOGETHER * pelt_scene_diagonal(mesh), point_of);
     cli_say(args, "%s: %u vertices (%u points with seams welded), %u triangles, %u targets, diagonal %.4g\n", path,
-            mesh->vertex_count, points, mesh->triangle_count, mesh->target_count, (double)mesh->diagonal);
+            mesh->vertex_count, points, mesh->triangle_count, mesh->target_count, pelt_scene_diagonal(mesh));
     cli_say(args, "  %u joints, at most %u influences per vertex\n", bundle->skeleton.joint_count,
             most_influences(mesh));
     json_t *objects = list_objects(args, mesh);
@@ -320,11 +320,12 @@ static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *e
     for (size_t i = 0; i < findings.count; i++)
         cli_say(args, "  %s: %s%s\n", cli_severities[findings.list[i].severity], findings.list[i].text,
                 cli_remedy(args, &findings.list[i]));
-    json_t *object = pelt_json_pack("{file:s, kind:s, vertices:u, points:u, triangles:u, targets:u, joints:u, "
-                                    "influences:u, diagonal:f, clips:o, controls:o, findings:o, objects:o}",
-                                    path, "bundle", mesh->vertex_count, points, mesh->triangle_count,
-                                    mesh->target_count, bundle->skeleton.joint_count, most_influences(mesh),
-                                    mesh->diagonal, clip_list, controls, cli_findings_json(findings), objects);
+    json_t *object =
+        pelt_json_pack("{file:s, kind:s, vertices:u, points:u, triangles:u, targets:u, joints:u, "
+                       "influences:u, diagonal:f, clips:o, controls:o, findings:o, objects:o}",
+                       path, "bundle", mesh->vertex_count, points, mesh->triangle_count, mesh->target_count,
+                       bundle->skeleton.joint_count, most_influences(mesh), pelt_scene_diagonal(mesh), clip_list,
+                       controls, cli_findings_json(findings), objects);
     set_mesh_hash(object, pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count));
     if (bundle->has_skin) {
         json_t *skin = info_skin(args, path, error);

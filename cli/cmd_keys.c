@@ -123,6 +123,18 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
                                          r->hit_rate, r->bad_caught, r->bad_frames, r->ridge, seconds, bytes, curve));
 }
 
+/* The rest pose where the frames are, in the scene; NULL: out of memory. */
+static const float *positions_in_scene(pelt_bundle *bundle) {
+    const pelt_mesh *mesh = &bundle->mesh;
+    if (pelt_scene_diagonal(mesh) == mesh->diagonal) return mesh->positions;
+    size_t count = 3 * (size_t)mesh->vertex_count;
+    pelt_arena *arena = pelt_arena_inside(bundle->arena);
+    const double *posed = pelt_blend_frame(arena, bundle, NULL, 0);
+    float *positions = PELT_NEW(arena, count, float);
+    for (size_t i = 0; positions && i < count; i++) positions[i] = (float)posed[i];
+    return positions;
+}
+
 static int train(const cli_args *args, const pelt_keys *previous, pelt_input *input, pelt_engine *engine) {
     pelt_keys_options options;
     pelt_keys_report report;
@@ -139,8 +151,9 @@ static int train(const cli_args *args, const pelt_keys *previous, pelt_input *in
     bool ready = bundle || !mesh;
     const pelt_mesh *shape = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
     if (ready && shape && shape->vertex_count == input->frames.point_count && input->frames.component_count == 3) {
-        options.positions = shape->positions;
-        if (!options.shared) options.diagonal = pelt_diagonal(shape->positions, shape->vertex_count);
+        options.positions = bundle ? positions_in_scene(bundle) : shape->positions;
+        ready = options.positions || pelt_no_memory(&error) == PELT_OK;
+        if (ready && !options.shared) options.diagonal = pelt_diagonal(options.positions, shape->vertex_count);
     } else if (ready && bundle) {
         ready = pelt_fail(&error, PELT_ERROR_DATA, "%s: %u vertices, but the frames have %u points", mesh,
                           shape->vertex_count, input->frames.point_count) == PELT_OK;

@@ -208,7 +208,7 @@ static int draw_film(film *f, const pelt_skin *skin, double azimuth, double elev
     bool needs_truth = f->columns == 2 || heat > 0;
     f->clip = pelt_bundle_clip(f->bundle, cli_value(f->args, "clip"),
                                needs_truth ? PELT_NEED_POSITIONS : PELT_NEED_POSE, &error);
-    f->hottest = heat / 100 * f->bundle->mesh.diagonal;
+    f->hottest = heat / 100 * pelt_scene_diagonal(&f->bundle->mesh);
     if (!f->clip || open_film(f, skin, azimuth, elevation, &error)) return cli_error(&error), CLI_FAILED;
     cli_note_controls(f->args, skin, f->bundle);
     if (draw_frames(f, &error)) {

@@ -94,14 +94,15 @@ static json_t *condition_json(const pelt_condition *c, pelt_examples examples) {
 }
 
 json_t *pelt_corrective_json(const pelt_fit_report *r, const pelt_bundle *bundle, pelt_examples examples) {
-    double diagonal = fmax(bundle->mesh.diagonal, 1e-30);
+    /* The bound is of displacements of the rest pose, the error of storage is in the scene. */
+    double rest = fmax(bundle->mesh.diagonal, 1e-30), scene = fmax(pelt_scene_diagonal(&bundle->mesh), 1e-30);
     json_t *object = json_object();
     if (!r->has_corrective) return object;
     if (r->condition.value > 0) object = put(object, "condition", condition_json(&r->condition, examples));
     return join(object, pelt_json_pack("{damped:{times:z, points:u}, bound:f, bound_fraction:f, storage_error:f, "
                                        "storage_error_fraction:f}",
-                                       r->damped, r->damped_points, r->bound, r->bound / diagonal, r->storage_error,
-                                       r->storage_error / diagonal));
+                                       r->damped, r->damped_points, r->bound, r->bound / rest, r->storage_error,
+                                       r->storage_error / scene));
 }
 
 enum { MOST_SINGULAR = 12 };

@@ -63,7 +63,7 @@ const float *pelt_bundle_normals(const pelt_bundle *b) { return b ? b->mesh.norm
 const float *pelt_bundle_uvs(const pelt_bundle *b) { return b ? b->mesh.uvs : NULL; }
 const pelt_influences *pelt_bundle_influences(const pelt_bundle *b) { return b ? &b->mesh.influences : NULL; }
 uint32_t pelt_bundle_object_count(const pelt_bundle *b) { return b ? b->mesh.object_count : 0; }
-double pelt_bundle_diagonal(const pelt_bundle *b) { return b ? b->mesh.diagonal : 0; }
+double pelt_bundle_diagonal(const pelt_bundle *b) { return b ? pelt_scene_diagonal(&b->mesh) : 0; }
 uint32_t pelt_bundle_joint_count(const pelt_bundle *b) { return b ? b->skeleton.joint_count : 0; }
 const pelt_transform *pelt_bundle_rest_pose(const pelt_bundle *b) { return b ? b->skeleton.rest : NULL; }
 const double *pelt_bundle_inverse_bind(const pelt_bundle *b) { return b ? *b->skeleton.inverse_bind : NULL; }

@@ -65,7 +65,7 @@ bool pelt_gltf_read(gltf *g, const pelt_file *file, gltf_scene *scene, gltf_part
     if (!pelt_gltf_begin(g, file)) return false;
     g->bundle->has_skin = pelt_gltf_member(pelt_gltf_member(g->root, "extensions"), "PELT_skin").json != NULL;
     return pelt_gltf_read_scene(g, scene) && pelt_gltf_read_mesh(g, scene, parts) && pelt_gltf_read_extras(g) &&
-           pelt_gltf_read_clips(g, scene);
+           pelt_gltf_read_clips(g, scene) && (pelt_find_scene_diagonal(g->bundle) || pelt_gltf_out_of_memory(g));
 }
 
 pelt_result pelt_gltf_close(gltf *g, bool done, pelt_error *error) {

@@ -1,6 +1,7 @@
 /* export.c: a character with a skin as plain glTF. */
 
 #include "io/io.h"
+#include "plain/fewer.h"
 #include "plain/plain.h"
 #include "plain/playable.h"
 #include <pelt/export.h>
@@ -11,6 +12,7 @@ typedef struct exporting {
     pelt_bundle *bundle;
     pelt_export_options options; /* with the defaults filled in */
     pelt_model model;
+    pelt_fewer fewer;
     pelt_plain plain;
     pelt_playable targets;
 } exporting;
@@ -51,15 +53,6 @@ static uint32_t count_beyond(const pelt_mesh *mesh, uint32_t most) {
     return count;
 }
 
-static pelt_result check_influences(const exporting *x, pelt_error *error) {
-    uint32_t most = x->options.influences, beyond = most ? count_beyond(&x->plain.mesh, most) : 0;
-    if (!beyond) return PELT_OK;
-    return pelt_fail_option(error, "influences",
-                            "%u of the %u vertices would follow more than %u nodes, and players that read only so many "
-                            "deform them wrongly; fit with at most %u influences and the blend \"fit\", or allow more",
-                            beyond, x->plain.mesh.vertex_count, most, most);
-}
-
 static pelt_export_report report_of(const exporting *x) {
     const pelt_playable *t = &x->targets;
     return (pelt_export_report){.driven_count = x->model.driven_count,
@@ -68,6 +61,10 @@ static pelt_export_report report_of(const exporting *x) {
                                 .whole_count = t->whole,
                                 .beyond_four = count_beyond(&x->plain.mesh, 4),
                                 .shear = x->plain.worst,
+                                .refitted_count = x->fewer.vertices,
+                                .refitted_frames = x->fewer.frames,
+                                .refitted_worst = x->fewer.worst,
+                                .refitted_rms = x->fewer.rms,
                                 .compressed = t->compressed,
                                 .worst = t->worst,
                                 .rms = t->rms,
@@ -100,8 +97,10 @@ pelt_result pelt_export(const pelt_skin *skin, pelt_bundle *bundle, const pelt_e
     if (!(x.arena = pelt_arena_new(0))) return pelt_no_memory(error);
     result = pelt_model_unpack(x.arena, skin, &x.model, error);
     if (!result)
+        result = pelt_fewer_influences(x.arena, skin, bundle, x.options.influences, x.options.threads, &x.model,
+                                       &x.fewer, error);
+    if (!result)
         result = pelt_plain_make(x.arena, &x.model, bundle, x.options.clips, x.options.clip_count, &x.plain, error);
-    if (!result) result = check_influences(&x, error);
     if (!result) result = make_targets(&x, error);
     if (!result) result = write(&x, path, error);
     if (!result && report) *report = report_of(&x);

@@ -124,7 +124,7 @@ static void gather_row(void *user, size_t f, pelt_arena *scratch) {
 
 static void scale_columns(playing *x) {
     size_t n = 3 * x->vertex_count;
-    double turn = TURN * x->posing.bundle->mesh.diagonal;
+    double turn = TURN * pelt_scene_diagonal(&x->posing.bundle->mesh);
     for (size_t v = 0; v < x->vertex_count; v++) {
         double sum = 0;
         for (size_t f = 0; f < x->frame_count; f++) sum += x->stretch[f * x->vertex_count + v];
@@ -157,7 +157,8 @@ static double *gram_matrix(playing *x) {
 /* The smallest number of eigenvectors that leaves only rounding or, without a corrective, what nobody sees; values are
    ascending. */
 static uint32_t rank_of(const playing *x, const double *values, uint32_t most) {
-    double limit = (x->corrects ? ROUNDING : UNSEEN_TURN * TURN) * x->posing.bundle->mesh.diagonal, tail = 0;
+    double limit = (x->corrects ? ROUNDING : UNSEEN_TURN * TURN) * pelt_scene_diagonal(&x->posing.bundle->mesh),
+           tail = 0;
     uint32_t rank = x->frame_count;
     limit *= limit * x->frame_count * (double)x->vertex_count;
     for (uint32_t i = 0; i < x->frame_count && rank > 1; i++) {

@@ -95,7 +95,8 @@ static void put_ramp(text *out, const char *direction) {
 static void put_scale_tick(text *out, const pelt_report_page *page, double error, bool and_more) {
     text_put(out, and_more && error > 0 ? "<span>&ge;&#8239;" : "<span>");
     text_digits(out, error, 2);
-    if (page->mesh->diagonal > 0 && error > 0) text_format(out, " = %r", error / page->mesh->diagonal);
+    double size = pelt_scene_diagonal(page->mesh);
+    if (size > 0 && error > 0) text_format(out, " = %r", error / size);
     text_put(out, "</span>");
 }
 
@@ -118,8 +119,8 @@ static void put_errors(text *out, const pelt_mesh *mesh, const float *model, con
             square += ((double)model[i] - truth[i]) * ((double)model[i] - truth[i]);
         if (isfinite(square)) sum += square, most = fmax(most, square);
     }
-    double size = mesh->diagonal > 0 ? mesh->diagonal : NAN;
-    text_format(out, "RMS %p, max %p", sqrt(sum / mesh->vertex_count) / size, sqrt(most) / size);
+    double size = pelt_scene_diagonal(mesh), rms = sqrt(sum / mesh->vertex_count);
+    text_format(out, "RMS %p, max %p", size > 0 ? rms / size : NAN, size > 0 ? sqrt(most) / size : NAN);
 }
 
 /* -- Frames -------------------------------------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ static void put_facts(text *out, const pelt_report_page *page) {
     text_put(out, "<p class=\"facts\">");
     if (page->bundle) text_format(out, "%h &middot; ", page->bundle);
     text_format(out, "%k vertices, %k triangles &middot; size %n scene units &middot; fitted to ",
-                (size_t)page->mesh->vertex_count, (size_t)page->mesh->triangle_count, page->mesh->diagonal);
+                (size_t)page->mesh->vertex_count, (size_t)page->mesh->triangle_count, pelt_scene_diagonal(page->mesh));
     put_names(out, page->train, page->train_count);
     text_put(out, " &middot; held out: ");
     put_names(out, page->test, page->test_count);
@@ -219,7 +219,7 @@ static void put_closing(text *out, const pelt_report_page *page) {
         "units.</dd>\n"
         "<dt>RMS</dt><dd>The root of the mean squared error over all vertices and frames.</dd>\n"
         "<dt>max</dt><dd>The largest error of any vertex in any frame.</dd>\n"
-        "<dt>size</dt><dd>The diagonal of the bounding box of the mesh at rest.</dd>\n"
+        "<dt>size</dt><dd>The diagonal of the bounding box of the mesh at rest, as it stands in the scene.</dd>\n"
         "<dt>rel. error</dt><dd>&#8214;model &minus; truth&#8214; / &#8214;blend &minus; truth&#8214;, where the blend "
         "is linear with the file's own weights: 1 is no better than that, 0 is perfect.</dd>\n"
         "<dt>normals &deg;</dt><dd>Angles between the normals of the model and those of the true surface, root of the "

@@ -164,7 +164,7 @@ static void find_axes(plot *p) {
         range all = range_of(p, q);
         axis *a = &p->axes[q];
         *a = axis_up_to(TOP + PLOT_PANEL + q * (PLOT_PANEL + BETWEEN), all.most);
-        a->whole = p->page->mesh->diagonal;
+        a->whole = pelt_scene_diagonal(p->page->mesh);
         if (!logarithmic) continue;
         double least = fmax(all.least, all.most * pow(10, -MOST_DECADES)), power = pow(10, floor(log10(least)));
         a->least = power * (least >= 5 * power ? 5 : least >= 2 * power ? 2 : 1);

@@ -35,7 +35,7 @@ static void open_table(text *out, const pelt_report_page *page, bool painted) {
 }
 
 static void put_region(text *out, const pelt_report_page *page, const pelt_region *region, double bar_full) {
-    double diagonal = page->mesh->diagonal;
+    double diagonal = pelt_scene_diagonal(page->mesh);
     text_format(out, "<tr><th scope=\"row\" class=\"name\">%h</th><td>%k</td><td class=\"g\">%n", region->name,
                 (size_t)region->vertex_count, region->rms);
     if (bar_full > 0)

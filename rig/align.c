@@ -22,6 +22,9 @@ static const double same_size = 1.25;
 
 /* Points that are this near their partners, of the size of the cloud, are in the right order and place. */
 static const double in_place = 0.1;
+static const double smooth_along = 0.5; /* of an edge: neighbours differ by less in where they are off */
+/* Where positions do not tell, the order of the file does if points are this near, and this smooth. */
+static const double near_in_order = 0.3, smooth_in_order = 0.8;
 static const double clearly_smoother = 0.9; /* points by position replace the order of the file at this roughness */
 
 /* A scale or an offset is real if it stands out from rounding, and if most vertices agree on it, since a deformation
@@ -47,12 +50,14 @@ typedef struct aligning {
     uint32_t *distinct_of, *point_of; /* [point of the file] its number in `cache`, and back; NULL: there are none */
     const pelt_cache_options *wanted;
     const pelt_alignment *hint;
+    bool in_order; /* positions have not told: as many points as vertices are in the order of these */
     pelt_alignment *found;
     pelt_arena *arena, *keep;
     uint32_t key_count, keys[MOST_KEYS];
     pelt_cloud of_keys[MOST_KEYS], *of_frames;
     double size;                         /* RMS distance of the blend from its centroid */
     uint32_t place_count;                /* vertices that share a rest position and move together are one place */
+    uint32_t blend_place_count;          /* the same, by the blend; place_count may become that of all vertices */
     uint32_t *rest_of_vertex, *place_of; /* [vertex] */
     uint32_t *first_of;                  /* [place] a vertex there */
     uint32_t *rest_of;                   /* [place] index of its rest position */
@@ -173,8 +178,9 @@ static void find_places(aligning *a) {
         list[k] = (pelt_example){&moved, k};
     }
     a->place_of = PELT_NEW(a->arena, n, uint32_t);
-    a->place_count =
-        pelt_weld(a->arena, &part, (pelt_examples){count, list}, PELT_STILL_TOGETHER * mesh->diagonal, a->place_of);
+    a->place_count = pelt_weld(a->arena, &part, (pelt_examples){count, list},
+                               PELT_STILL_TOGETHER * pelt_scene_diagonal(mesh), a->place_of);
+    a->blend_place_count = a->place_count;
     know_places(a);
 }
 
@@ -463,6 +469,17 @@ static pelt_result advise_fix(const aligning *a, pelt_error *error) {
 }
 
 static pelt_result cannot_match(const aligning *a, uint32_t unclear, pelt_error *error) {
+    uint32_t places = a->blend_place_count;
+    if (a->cache->point_count > places + places / 20) /* not just a few loose ones */
+        return pelt_fail(
+            error, PELT_ERROR_DATA,
+            "%s: its %u points are more than the %u places of the mesh in %s: hard edges or seams are split there, and "
+            "what came after the skeleton (smoothing, cloth) moved their points apart, so %u cannot be told from "
+            "others; "
+            "merge the vertices by distance before such modifiers, or export the cache of the very mesh in the file "
+            "(%u "
+            "points, in its order)",
+            a->cache->path, a->point_count, places, a->part->bundle->path, unclear, a->part->count);
     pelt_fail(
         error, PELT_ERROR_DATA,
         "%s: %u of its %u points coincide with others or belong to no vertex, so they cannot be matched to vertices of "
@@ -499,6 +516,14 @@ static uint32_t match_by_place(aligning *a, pelt_moments *truth, uint32_t *point
     return pelt_match_points(a->arena, &a->blend, truth, &a->edges, a->rest_of, points);
 }
 
+/* Whether points in the file's order, which are far from their places, differ from these as their neighbours do: a wrong
+   order does not. */
+static bool is_smooth_in_order(aligning *a, const choice *c) {
+    if (!(c->badness < near_in_order * a->size)) return false;
+    pelt_moments truth = place_points(a, c);
+    return pelt_match_roughness(&a->blend, &truth, &a->edges, a->first_of) <= smooth_in_order * edge_length(a);
+}
+
 /* The point of every place: in file order if that fits, otherwise by position. */
 static pelt_result find_points(aligning *a, const choice *list, uint32_t count, choice *chosen, uint32_t *points,
                                bool *by_place, pelt_error *error) {
@@ -520,7 +545,7 @@ static pelt_result find_points(aligning *a, const choice *list, uint32_t count, 
     }
     *by_place = true;
     if (unclear) return cannot_match(a, unclear, error);
-    if (matched <= 0.5 * edge_length(a)) return PELT_OK;
+    if (matched <= smooth_along * edge_length(a)) return PELT_OK;
     pelt_fail(error, PELT_ERROR_DATA,
               "%s: its %u points do not match the mesh in %s in any axes or order; check that both come from the "
               "same object, and that clip \"%s\" is the motion of the cache",
@@ -577,7 +602,7 @@ static void exact_offset(aligning *a, const choice *c, const uint32_t *points, d
         offset[i] = centre_of(list, a->place_count, &part);
         square += offset[i] * offset[i], deviation += part * part;
     }
-    double length = sqrt(square), diagonal = a->part->bundle->mesh.diagonal;
+    double length = sqrt(square), diagonal = pelt_scene_diagonal(&a->part->bundle->mesh);
     bool clear = length > stands_out * diagonal && sqrt(deviation) < agreed_offset * length;
     for (int i = 0; i < 3; i++)
         if ((!clear && length <= large_offset * diagonal) || fabs(offset[i]) < rounding * length) offset[i] = 0;
@@ -655,6 +680,7 @@ static pelt_result align(void *user, pelt_error *error) {
     if (same) { /* the file order is plausible */
         chosen = best_choice(a, list, count, a->first_of);
         same = chosen.badness < in_place * a->size || !a->wanted->fix;
+        if (!same && a->in_order && !(same = is_smooth_in_order(a, &chosen))) return PELT_ERROR_DATA;
         if (same) memcpy(points, a->first_of, a->place_count * sizeof *points);
     }
     if (!same) {
@@ -669,6 +695,15 @@ static pelt_result align(void *user, pelt_error *error) {
     memcpy(out->axes, chosen.axes, sizeof out->axes);
     exact_offset(a, &chosen, points, out->offset);
     return PELT_OK;
+}
+
+/* Vertices that were split, and that something after the skeleton has moved apart, have points that only the order tells.
+   The error of the first attempt stays. */
+static pelt_result align_in_order(const aligning *first, const pelt_point_frames *cache) {
+    aligning a = {.part = first->part, .cache = cache, .wanted = first->wanted, .hint = first->hint, .in_order = true};
+    a.found = first->found, a.keep = first->keep, a.point_count = cache->point_count;
+    PELT_SCOPED pelt_arena *work = a.arena = pelt_arena_new(0);
+    return pelt_stage(work, align, &a, NULL) ? PELT_ERROR_DATA : PELT_OK;
 }
 
 /* The alignment as requested, if there is nothing to find. */
@@ -692,6 +727,7 @@ pelt_result pelt_align(pelt_arena *arena, const pelt_cached_part *part, const pe
     if (result) return result;
     PELT_SCOPED pelt_arena *work = a.arena = pelt_arena_new(0);
     result = pelt_stage(work, align, &a, error);
+    if (result == PELT_ERROR_DATA && cache->point_count == part->count) result = align_in_order(&a, cache);
     if (!result && !wanted->fix) take_as_given(wanted, found);
     return result;
 }

@@ -234,6 +234,7 @@ static pelt_result fill_bundle(pelt_bundle *bundle, const pelt_character *c, con
     copy_controls(arena, c, &bundle->controls);
     pelt_result result = copy_weights(arena, c, name, &bundle->mesh.influences, error);
     if (!result && !c->inverse_bind) result = bind_at_rest(arena, name, &bundle->skeleton, error);
+    if (!result && !pelt_arena_failed(arena)) pelt_find_scene_diagonal(bundle);
     return pelt_arena_failed(arena) ? pelt_no_memory(error) : result;
 }
 

@@ -31,7 +31,7 @@ static const float *frame_positions(const diagnosis *d, const pelt_clip *clip, u
 
 /* A coordinate that no sane export of this character has. */
 static double huge_coordinate(const pelt_mesh *mesh) {
-    double size = mesh->diagonal;
+    double size = pelt_scene_diagonal(mesh);
     for (size_t i = 0; i < 3 * (size_t)mesh->vertex_count; i++) size = fmax(size, fabsf(mesh->positions[i]));
     return size > 0 ? insane * size : INFINITY;
 }
@@ -242,7 +242,7 @@ static bool other_order(const pelt_mesh *mesh, const placement *p) {
 static void check_placement(diagnosis *d, const pelt_clip *clip) {
     placement p;
     if (!place(d, clip, &p)) return;
-    double diagonal = d->bundle->mesh.diagonal, limit = in_place * p.size;
+    double diagonal = pelt_scene_diagonal(&d->bundle->mesh), limit = in_place * p.size;
     bool scaled = p.ratio != 1, turned = p.direct > limit && find_axes(d, &p);
     if (scaled) {
         char hint[64];
@@ -394,7 +394,7 @@ static duplicates find_duplicates(diagnosis *d) {
 }
 
 static void check_duplicates(diagnosis *d) {
-    double size = fmax(d->bundle->mesh.diagonal, no_size);
+    double size = fmax(pelt_scene_diagonal(&d->bundle->mesh), no_size);
     duplicates found = find_duplicates(d);
     if (found.worst > same_shape * size)
         FIND(d, PELT_WARNING, "duplicate-pose-different-shape",

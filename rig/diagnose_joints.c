@@ -55,22 +55,15 @@ static double rest_error(const pelt_mesh *mesh, uint32_t vertex, const double *b
 }
 
 /* Files may bind a mesh in other units than the scene's, under a node that scales it. */
-static void compare_sizes(diagnosis *d, const double *blended) {
+static void compare_sizes(diagnosis *d) {
     const pelt_mesh *mesh = &d->bundle->mesh;
     const double much = 2;
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, square = 0;
-    for (size_t i = 0; i < 3 * (size_t)mesh->vertex_count; i++) {
-        if (mesh->influences.first[i / 3] == mesh->influences.first[i / 3 + 1]) return; /* not placed by joints alone */
-        low[i % 3] = fmin(low[i % 3], blended[i]), high[i % 3] = fmax(high[i % 3], blended[i]);
-    }
-    for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
-    double ratio = mesh->diagonal / sqrt(square);
+    double ratio = mesh->diagonal / pelt_scene_diagonal(mesh);
     if (!(ratio > 0) || !isfinite(ratio) || (ratio < much && ratio > 1 / much)) return;
     FIND(d, PELT_WARNING, "bind-size",
-         "%s: the mesh is bound at %.4g times the size that it has in the scene; fractions and percentages of errors "
-         "are of "
-         "the bound mesh: multiply them by %.4g for those of the character as it is seen",
-         d->bundle->path, ratio, ratio);
+         "%s: the mesh is bound at %.4g times the size that it has in the scene (a node scales it); errors and their "
+         "percentages are those of the mesh in the scene, where its diagonal is %.4g; caches must be in the scene too",
+         d->bundle->path, ratio, pelt_scene_diagonal(mesh));
 }
 
 void pelt_diagnose_rest(diagnosis *d) {
@@ -82,7 +75,7 @@ void pelt_diagnose_rest(diagnosis *d) {
     double *blended = PELT_NEW(d->scratch, 3 * (size_t)mesh->vertex_count, double), worst = 0;
     uint32_t where = 0;
     pelt_blend_mesh(mesh, matrices, blended);
-    compare_sizes(d, blended);
+    compare_sizes(d);
     for (uint32_t j = 0; j < skeleton->joint_count; j++) pelt_affine_invert(&matrices[j], &back[j]);
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
         if (first[v] == first[v + 1]) continue;

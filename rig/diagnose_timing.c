@@ -93,7 +93,7 @@ static bool all_frames_alike(const pelt_clip *clip, size_t vertex_count, double 
 }
 
 static bool find_frozen(diagnosis *d, const timing *t) {
-    double size = d->bundle->mesh.diagonal, motion = blend_motion(t);
+    double size = pelt_scene_diagonal(&d->bundle->mesh), motion = blend_motion(t);
     if (!(motion > moving * size) || !all_frames_alike(t->clip, t->vertex_count, frozen * size)) return false;
     FIND(
         d, PELT_FATAL, "frozen",
@@ -104,7 +104,7 @@ static bool find_frozen(diagnosis *d, const timing *t) {
 }
 
 static bool find_shift(diagnosis *d, const timing *t) {
-    double size = d->bundle->mesh.diagonal, still = shifted_error(t, 0), least = still;
+    double size = pelt_scene_diagonal(&d->bundle->mesh), still = shifted_error(t, 0), least = still;
     int most = (int)t->frames / 3 < MOST_SHIFT ? (int)t->frames / 3 : MOST_SHIFT, best = 0;
     for (int s = 1; s <= most; s++)
         for (int way = -1; way <= 1; way += 2) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const double float_rounding = 1e-7; /* per weight: sums this close to 1 keep their bits */
+static const double same_size = 1e-5;      /* relative: two diagonals that differ by rounding alone */
 
 pelt_result pelt_check_mesh(uint64_t hash, const pelt_bundle *bundle, pelt_error *error) {
     const pelt_mesh *mesh = &bundle->mesh;
@@ -34,6 +35,23 @@ double pelt_diagonal(const float *positions, uint32_t vertex_count) {
         }
     for (int i = 0; i < 3; i++) sum += vertex_count ? (high[i] - low[i]) * (high[i] - low[i]) : 0;
     return sqrt(sum);
+}
+
+double pelt_scene_diagonal(const pelt_mesh *mesh) {
+    return mesh->scene_diagonal > 0 ? mesh->scene_diagonal : mesh->diagonal;
+}
+
+bool pelt_find_scene_diagonal(pelt_bundle *bundle) {
+    pelt_mesh *mesh = &bundle->mesh;
+    PELT_SCOPED pelt_arena *brief = pelt_arena_inside(bundle->arena);
+    const double *posed = pelt_blend_frame(brief, bundle, NULL, 0);
+    float *positions = PELT_NEW(brief, 3 * (size_t)mesh->vertex_count, float);
+    if (pelt_arena_failed(brief)) return false;
+    for (size_t i = 0; i < 3 * (size_t)mesh->vertex_count; i++) positions[i] = (float)posed[i];
+    float diagonal = (float)pelt_diagonal(positions, mesh->vertex_count);
+    bool same = fabsf(diagonal - mesh->diagonal) <= same_size * mesh->diagonal;
+    mesh->scene_diagonal = same || !(diagonal > 0) || !isfinite(diagonal) ? mesh->diagonal : diagonal;
+    return true;
 }
 
 /* -- Seams ------------------------------------------------------------------------------------------------------- */

@@ -91,7 +91,7 @@ static uint32_t *find_leaders(pelt_arena *arena, const pelt_mesh *mesh, pelt_exa
     uint32_t *newest = PELT_NEW(arena, n, uint32_t); /* chains of the leaders of a point, by index + 1 */
     uint32_t *older = PELT_NEW(arena, n, uint32_t);
     if (pelt_arena_failed(arena)) return NULL;
-    pelt_weld(arena, mesh, examples, PELT_STILL_TOGETHER * mesh->diagonal, points);
+    pelt_weld(arena, mesh, examples, PELT_STILL_TOGETHER * pelt_scene_diagonal(mesh), points);
     for (uint32_t v = 0; v < n && !pelt_arena_failed(arena); v++) {
         double own[3], other[3];
         unit(mesh->normals + 3 * (size_t)v, own);

@@ -207,6 +207,13 @@ double pelt_normalise_weights(float *weights, uint32_t count);
 /* Bounding-box diagonal. */
 double pelt_diagonal(const float *positions, uint32_t vertex_count);
 
+/* What errors are fractions of: mesh->scene_diagonal, or mesh->diagonal if that is 0. */
+double pelt_scene_diagonal(const pelt_mesh *mesh);
+
+/* Sets mesh.scene_diagonal once mesh and skeleton are known. It is mesh.diagonal to the bit where both agree within
+   rounding, and where the skeleton at rest gives the mesh no size. False: out of memory. */
+bool pelt_find_scene_diagonal(pelt_bundle *bundle);
+
 /* Welds seams: vertices that share a rest position and move together in the examples (which may be empty, or lack
    positions) are one point. point_of[vertex_count] gets the point of each vertex, numbered in order of first
    appearance; returns their number. Rest positions are compared exactly, examples within a tolerance (a length).

@@ -240,6 +240,51 @@ static void points_that_always_coincide_are_one_place(void **state) {
     pelt_bundle_free(s.bundle);
 }
 
+/* Hard edges split every triangle, and smoothing shrinks each by itself: the truth of a triangle is 0.4 times as large. */
+static void shrink_triangles(subject *s, float *positions) {
+    const pelt_mesh *mesh = &s->bundle->mesh;
+    size_t n = s->part.count;
+    memcpy(positions, s->clip->positions, 12 * n * s->clip->frame_count);
+    for (size_t f = 0; f < s->clip->frame_count; f++)
+        for (uint32_t t = 0; t < mesh->triangle_count; t++)
+            for (int i = 0; i < 3; i++) {
+                float *corners[3], middle = 0;
+                for (int k = 0; k < 3; k++) {
+                    corners[k] = positions + 3 * (f * n + mesh->triangles[3 * t + (uint32_t)k]) + i;
+                    middle += *corners[k] / 3;
+                }
+                for (int k = 0; k < 3; k++) *corners[k] = 0.4f * *corners[k] + 0.6f * middle;
+            }
+}
+
+static void points_that_were_moved_apart_are_told_by_their_order(void **state) {
+    (void)state;
+    subject s = subject_of("elbow", "flat", 100);
+    uint32_t n = s.part.count;
+    float *shrunk = PELT_NEW(s.bundle->arena, 3 * (size_t)s.clip->frame_count * n, float);
+    shrink_triangles(&s, shrunk);
+    s.positions = PELT_NEW(s.bundle->arena, 3 * (size_t)s.clip->frame_count * n, float);
+    for (size_t i = 0; i < s.clip->frame_count * (size_t)n; i++) { /* (x, z, -y) */
+        s.positions[3 * i] = shrunk[3 * i];
+        s.positions[3 * i + 1] = -shrunk[3 * i + 2], s.positions[3 * i + 2] = shrunk[3 * i + 1];
+    }
+    s.cache = (pelt_point_frames){"cache.pc2", s.clip->frame_count, n, s.positions};
+    pelt_alignment found;
+    pelt_error error = {0};
+    pelt_cache_options fix = {.fix = 1};
+    if (pelt_align(s.bundle->arena, &s.part, &s.cache, &fix, NULL, &found, &error)) fail_msg("%s", error.text);
+    assert_true(!found.by_place && !found.points);
+    assert_true(found.axes[0] == 1 && found.axes[1] == 3 && found.axes[2] == -2 && found.shift == 0);
+    /* Without one of the points, nothing tells which of those of a place is which. */
+    uint32_t fewer = n - 1;
+    for (size_t f = 1; f < s.clip->frame_count; f++)
+        memmove(s.positions + 3 * f * fewer, s.positions + 3 * f * n, 12 * (size_t)fewer);
+    s.cache.point_count = fewer;
+    assert_int_equal(pelt_align(s.bundle->arena, &s.part, &s.cache, &fix, NULL, &found, &error), PELT_ERROR_DATA);
+    if (!strstr(error.text, "merge the vertices by distance")) fail_msg("%s", error.text);
+    pelt_bundle_free(s.bundle);
+}
+
 /* -- What is refused ----------------------------------------------------------------------------------------------- */
 
 static void expect_refusal(subject *s, const char *said) {
@@ -398,6 +443,7 @@ int main(void) {
         cmocka_unit_test(what_is_right_is_left_as_it_is),
         cmocka_unit_test(what_is_given_is_kept),
         cmocka_unit_test(points_that_always_coincide_are_one_place),
+        cmocka_unit_test(points_that_were_moved_apart_are_told_by_their_order),
         cmocka_unit_test(points_that_cannot_be_told_apart_are_refused),
         cmocka_unit_test(caches_of_other_objects_are_refused),
         cmocka_unit_test(damaged_caches_are_harmless),

@@ -437,6 +437,7 @@ static void a_mesh_under_a_node_that_scales_it_is_told_of_its_size_alone(void **
         memcpy(root->rotation, turn.rotation, sizeof turn.rotation);
         for (int i = 0; i < 3; i++) root->scale[i] = 0.01f;
     }
+    assert_true(pelt_find_scene_diagonal(s.bundle));
     finish_subject(&s);
     pelt_findings found = diagnose(&s);
     bool told = false;

@@ -3,6 +3,7 @@
 #include "plain/plain.h"
 #include "test/character.h"
 #include "test/sampled.h"
+#include <pelt/bind.h>
 
 enum { JOINTS = 3, VERTICES = 40, FRAMES = 37 };
 
@@ -195,6 +196,62 @@ static void a_tilt_of_the_truth_is_the_angle_of_the_normals_in_degrees(void **st
     assert_near(m->roughness, 0, 0);
     assert_near(m->normal_max_degrees, 30, 1e-4);
     pelt_measure_free(m), character_free_skin(bytes), character_free(bundle);
+}
+
+/* The arm with its mesh 100 times as large, and inverse bind matrices that undo that: the same character in the scene. */
+static pelt_bundle *arm_bound_large(void) {
+    pelt_bundle *bundle = sampled("arm", 300);
+    for (size_t i = 0; i < 3 * (size_t)bundle->mesh.vertex_count; i++) bundle->mesh.positions[i] *= 100;
+    for (uint32_t j = 0; j < bundle->skeleton.joint_count; j++)
+        for (int i = 0; i < 12; i++)
+            if (i % 4 < 3) bundle->skeleton.inverse_bind[j][i] /= 100;
+    bundle->mesh.diagonal *= 100;
+    assert_true(pelt_find_scene_diagonal(bundle));
+    return bundle;
+}
+
+static void percentages_are_of_the_mesh_in_the_scene_however_large_it_was_bound(void **state) {
+    (void)state;
+    static const char *const methods[] = {"ssd", "joints", "psd", "wpsd", "eigen", "kernel"};
+    pelt_bundle *plain = sampled("arm", 300), *large = arm_bound_large();
+    pelt_error error;
+    assert_near(large->mesh.diagonal, 100 * plain->mesh.diagonal, 1e-3);
+    assert_near(pelt_scene_diagonal(&large->mesh), plain->mesh.diagonal, 1e-5 * plain->mesh.diagonal);
+    assert_near(pelt_bundle_diagonal(large), pelt_scene_diagonal(&large->mesh), 0);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        pelt_fit_options options = {.method = method_named(methods[i]), .threads = 2};
+        pelt_measure *measures[2];
+        for (int k = 0; k < 2; k++) {
+            pelt_bundle *bundle = k ? large : plain;
+            pelt_fit_report report;
+            pelt_skin skin;
+            pelt_bytes *bytes = pelt_fit(bundle, all_of(bundle, "train"), &options, &report, &error);
+            if (!bytes) fail_msg("%s: %s", methods[i], error.text);
+            assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+            measures[k] = pelt_measure_examples(&skin, bundle, all_of(bundle, "test"), 2, &error);
+            assert_non_null(measures[k]);
+            assert_near(measures[k]->rms_fraction, measures[k]->rms / plain->mesh.diagonal, 1e-4 * measures[k]->rms);
+            pelt_bytes_free(bytes), pelt_fit_report_free(&report);
+        }
+        assert_near(measures[1]->rms_fraction, measures[0]->rms_fraction, 0.02 * measures[0]->rms_fraction);
+        assert_near(measures[1]->blend_fraction, measures[0]->blend_fraction, 1e-4 * measures[0]->blend_fraction);
+        assert_near(measures[1]->rel_err, measures[0]->rel_err, 0.02 * measures[0]->rel_err);
+        pelt_measure_free(measures[0]), pelt_measure_free(measures[1]);
+    }
+    pelt_bundle_free(plain), pelt_bundle_free(large);
+}
+
+/* Where both sizes agree within rounding, results stay the same to the bit; a skeleton that gives no size is no measure. */
+static void the_size_in_the_scene_is_that_at_rest_where_nothing_scales(void **state) {
+    (void)state;
+    pelt_bundle *bundle = sampled("arm", 300);
+    bundle->mesh.scene_diagonal = 7;
+    assert_true(pelt_find_scene_diagonal(bundle));
+    assert_true(bundle->mesh.scene_diagonal == bundle->mesh.diagonal);
+    for (int i = 0; i < 3; i++) bundle->skeleton.rest[0].scale[i] = 0;
+    assert_true(pelt_find_scene_diagonal(bundle));
+    assert_true(bundle->mesh.scene_diagonal == bundle->mesh.diagonal);
+    pelt_bundle_free(bundle);
 }
 
 /* Two arms side by side, with their joints in one order or the other. */
@@ -626,6 +683,8 @@ int main(void) {
         cmocka_unit_test(the_number_of_threads_does_not_change_a_byte),
         cmocka_unit_test(regions_are_what_a_joint_moves_most_and_what_is_painted_alike),
         cmocka_unit_test(a_tilt_of_the_truth_is_the_angle_of_the_normals_in_degrees),
+        cmocka_unit_test(percentages_are_of_the_mesh_in_the_scene_however_large_it_was_bound),
+        cmocka_unit_test(the_size_in_the_scene_is_that_at_rest_where_nothing_scales),
         cmocka_unit_test(joints_are_matched_by_name_when_their_order_differs),
         cmocka_unit_test(a_player_gives_the_mesh_in_its_own_order),
         cmocka_unit_test(what_does_not_fit_together_is_said),

@@ -594,7 +594,7 @@ static void fit_all(looking *l, double pull) {
     start_again(&t, -1, pull);
     fit_trial(&t);
     pelt_report_twins(l->f, &l->candidates);
-    pelt_blend_finish(l->f, &l->candidates, &(pelt_gram){.scale = 1}, &t.now, l->locks.points);
+    pelt_blend_finish(l->f, &l->candidates, &(pelt_gram){.scale = 1, .rest_scale = 1}, &t.now, l->locks.points);
 }
 
 pelt_result pelt_fit_weights_ahead(pelt_fitting *f, pelt_error *error) {
@@ -602,7 +602,7 @@ pelt_result pelt_fit_weights_ahead(pelt_fitting *f, pelt_error *error) {
     looking l = {.f = f,
                  .matrix_count = pelt_model_matrix_count(&f->model),
                  .most = f->options.influences ? f->options.influences : 4,
-                 .unit = 1 / f->bundle->mesh.diagonal};
+                 .unit = 1 / pelt_scene_diagonal(&f->bundle->mesh)};
     f->examples = pelt_fewer_examples(f->arena, f->bundle, all, &f->options, MOST_EXAMPLES);
     pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &l.poses);
     pelt_result result = PELT_OK;

@@ -80,7 +80,7 @@ void pelt_blend_finish(pelt_fitting *f, const pelt_candidates *candidates, const
         }
         out.first[v + 1] = at + point_influences(f, candidates, result, point, out.joints + at, out.weights + at);
         for (size_t c = 0; c < 3 && f->options.fitted.rest != PELT_REST_KEEP; c++)
-            positions[3 * v + c] = (float)(result->rest[point][c] * gram->scale + gram->center[c]);
+            positions[3 * v + c] = (float)(result->rest[point][c] * gram->rest_scale + gram->center[c]);
     }
     if (unsound)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "unsound",

@@ -54,14 +54,15 @@ static double *carried_weight(pelt_fitting *f, uint32_t matrix_count) {
 }
 
 static bool are_twins(const pelt_affine *matrices, size_t examples, uint32_t stride, const double middle[3],
-                      double diagonal, uint32_t a, uint32_t b) {
+                      const pelt_mesh *mesh, uint32_t a, uint32_t b) {
+    double diagonal = pelt_scene_diagonal(mesh), stretch = diagonal > 0 ? mesh->diagonal / diagonal : 1;
     for (size_t e = 0; e < examples; e++) {
         const double *p = matrices[e * stride + a].m, *q = matrices[e * stride + b].m;
         for (int r = 0; r < 3; r++) {
             double moved = p[4 * r + 3] - q[4 * r + 3];
             for (int c = 0; c < 3; c++) {
                 double turned = p[4 * r + c] - q[4 * r + c];
-                if (fabs(turned) > never_apart) return false;
+                if (fabs(turned) * stretch > never_apart) return false;
                 moved += turned * middle[c];
             }
             if (fabs(moved) > never_apart * diagonal) return false;
@@ -90,8 +91,7 @@ pelt_result pelt_find_candidates(pelt_fitting *f, const pelt_affine *matrices, c
     qsort(order, order_count, sizeof *order, pelt_falling_ranks);
     for (uint32_t i = 0; i < order_count; i++) {
         uint32_t j = order[i].index, g = 0;
-        while (g < kept && !are_twins(matrices, f->examples.count, n, middle, f->bundle->mesh.diagonal, leaders[g], j))
-            g++;
+        while (g < kept && !are_twins(matrices, f->examples.count, n, middle, &f->bundle->mesh, leaders[g], j)) g++;
         if (g == kept) leaders[kept++] = j;
         group[i] = g, first[g + 1]++;
     }
@@ -124,10 +124,11 @@ void pelt_monomials(const double p[3], double w, double out[PELT_MONOMIALS]) {
     memcpy(out, all, sizeof all);
 }
 
-/* The rows of T in the gram's units: T' (x') = (T (scale x' + center) - center_e) / scale. Normals move by T^-T. */
+/* The rows of T in the gram's units: T' (x') = (T (rest_scale x' + center) - center_e) / scale. Normals move by T'^-T. */
 static void fill_rows(const pelt_gram *g, const pelt_affine *matrices, const pelt_candidates *candidates,
                       uint32_t matrix_count, bool normals, double *rows) {
     size_t columns = 3 * g->examples;
+    double stretch = normals ? g->scale / g->rest_scale : g->rest_scale / g->scale;
     for (size_t e = 0; e < g->examples; e++)
         for (uint32_t j = 0; j < g->count; j++) {
             pelt_affine t = matrices[e * matrix_count + candidates->members[candidates->first[j]]], inverse;
@@ -139,7 +140,8 @@ static void fill_rows(const pelt_gram *g, const pelt_affine *matrices, const pel
             for (size_t r = 0; r < 3; r++) {
                 const double *row = t.m + 4 * r;
                 double moved = row[0] * g->center[0] + row[1] * g->center[1] + row[2] * g->center[2] + row[3];
-                for (size_t c = 0; c < 3; c++) rows[(4 * j + c) * columns + 3 * e + r] = g->factors[e] * row[c];
+                for (size_t c = 0; c < 3; c++)
+                    rows[(4 * j + c) * columns + 3 * e + r] = g->factors[e] * (row[c] * stretch);
                 rows[(4 * j + 3) * columns + 3 * e + r] =
                     normals ? 0 : g->factors[e] * ((moved - g->centers[e][r]) / g->scale);
             }
@@ -194,7 +196,9 @@ static void set_frames(pelt_fitting *f, const float *const *normals, pelt_gram *
     g->frames = PELT_NEW(f->arena, g->examples, const float *);
     g->factors = factors_of(f->arena, f->examples);
     g->centers = pelt_alloc(f->arena, g->examples, sizeof *g->centers);
-    g->scale = !normals && f->bundle->mesh.diagonal > 0 ? f->bundle->mesh.diagonal : 1;
+    double size = pelt_scene_diagonal(&f->bundle->mesh), rest = f->bundle->mesh.diagonal;
+    g->scale = size > 0 ? size : 1, g->rest_scale = rest > 0 ? rest : 1;
+    if (normals) g->rest_scale /= g->scale, g->scale = 1; /* they have no size, but T has */
     for (size_t e = 0; e < g->examples; e++) {
         const pelt_example *example = &f->examples.list[e];
         g->frames[e] = normals ? normals[e] : example->clip->positions + 3 * n * example->frame;

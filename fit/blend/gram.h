@@ -7,8 +7,8 @@
        C_jk = h^T K_jk h - b_j - b_k + |v|^2,   K_jk = sum_e T_j^eT T_k^e,   b_j = h^T sum_e T_j^eT v^e
 
    An example of weight w has its rows scaled by sqrt(w). K is the same for all vertices; only b costs examples x
-   candidates for each. Everything is in units of the character's diagonal, relative to the centre of the rest pose and
-   of each example, so that sums stay well-conditioned and tolerances are dimensionless. */
+   candidates for each. Everything is in units of the character's diagonal, that of the rest pose and that in the
+   scene, relative to the centre of the rest pose and of each example, so that sums stay well-conditioned and tolerances are dimensionless. */
 
 #ifndef PELT_GRAM_H
 #define PELT_GRAM_H
@@ -31,7 +31,8 @@ typedef struct pelt_gram {
     const float **frames;    /* [examples] true positions (or normals) of all vertices */
     double (*centers)[3];    /* [examples] subtracted from them */
     double center[3];        /* the same for the rest pose */
-    double scale;            /* and then divided by this */
+    double scale;            /* and then divided by this: the diagonal in the scene */
+    double rest_scale;       /* the same for the rest pose: meshes may be bound in other units than the scene's */
     const double *factors;   /* [examples] scale of an example's rows: roots of weights whose mean is 1 */
     const double *rows;      /* [4 count][3 examples]: T_j^e, one row for each of its columns */
     const double *products;  /* [count][count][PELT_MONOMIALS]: K_jk as a quadratic form in h */

@@ -132,7 +132,7 @@ static void store_normals(pelt_joining *w) {
 
 void pelt_joining_rest(const pelt_joining *w, uint32_t point, double rest[3]) {
     const float *position = w->f->bundle->mesh.positions + 3 * (size_t)w->f->points.vertex[point];
-    for (int c = 0; c < 3; c++) rest[c] = (position[c] - w->gram.center[c]) / w->gram.scale;
+    for (int c = 0; c < 3; c++) rest[c] = (position[c] - w->gram.center[c]) / w->gram.rest_scale;
 }
 
 void pelt_joining_problem(const pelt_joining *w, uint32_t point, const double rest[3], const pelt_gram *gram,

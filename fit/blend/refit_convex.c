@@ -21,7 +21,7 @@ static void mend_vertex(mending *m, pelt_problem *problem, uint32_t v, const dou
     double rest[3];
     pelt_weights set;
     for (size_t c = 0; c < 3; c++)
-        rest[c] = (m->f.model.positions[3 * (size_t)v + c] - m->gram.center[c]) / m->gram.scale;
+        rest[c] = (m->f.model.positions[3 * (size_t)v + c] - m->gram.center[c]) / m->gram.rest_scale;
     pelt_problem_set(problem, &m->gram, rest, moments, energy);
     memset(allowed, 0, m->gram.count * sizeof *allowed);
     for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) allowed[m->candidate_of[in->joints[i]]] = true;

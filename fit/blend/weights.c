@@ -231,7 +231,7 @@ static void fit_point(weighing *w, workspace *b, uint32_t point) {
     for (size_t c = 0; c < 3; c++)
         rest[c] = w->step == SHARE || w->step == HELD
                       ? w->result.rest[point][c]
-                      : (w->f->bundle->mesh.positions[3 * (size_t)vertex + c] - w->gram.center[c]) / w->gram.scale;
+                      : (w->f->bundle->mesh.positions[3 * (size_t)vertex + c] - w->gram.center[c]) / w->gram.rest_scale;
     if (share > PELT_LOCKED_ENTIRELY && may_follow_any(w))
         fit_free(w, b, point, &locked, share, rest, &set);
     else if (share > PELT_LOCKED_ENTIRELY) /* every joint is locked: keep the file's weights */

@@ -117,7 +117,7 @@ static void choose_precision(pelt_fitting *f) {
     uint32_t wanted = f->options.displacement.displacements;
     const pelt_weighted *w = f->model.corrective ? f->model.corrective->weighted : NULL;
     if (!f->model.corrective || wanted == 32 || (w && !w->unnormalised && !w->rounded)) return;
-    double worst = try_rounding(f, wanted != 0, MOST_ROUNDING * f->bundle->mesh.diagonal);
+    double worst = try_rounding(f, wanted != 0, MOST_ROUNDING * pelt_scene_diagonal(&f->bundle->mesh));
     if (f->model.in_16_bits) f->report.storage_error = worst;
 }
 

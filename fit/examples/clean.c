@@ -151,7 +151,7 @@ static void tell(batch *b) {
         pelt_find(to, b->arena, PELT_WARNING, "noise",
                   "the shapes have noise of about %.2g in every coordinate, %.2g%% of the diagonal: what neighbouring "
                   "vertices and other examples do not confirm %s removed",
-                  b->to->noise, 100 * b->to->noise / b->from->mesh.diagonal, b->only_look ? "is" : "was");
+                  b->to->noise, 100 * b->to->noise / pelt_scene_diagonal(&b->from->mesh), b->only_look ? "is" : "was");
 }
 
 /* -- All of it ----------------------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 
 pelt_points pelt_find_points(pelt_arena *arena, const pelt_mesh *mesh, pelt_examples examples) {
     uint32_t *of_vertex = PELT_NEW(arena, mesh->vertex_count, uint32_t);
-    uint32_t count = pelt_weld(arena, mesh, examples, PELT_STILL_TOGETHER * mesh->diagonal, of_vertex);
+    uint32_t count = pelt_weld(arena, mesh, examples, PELT_STILL_TOGETHER * pelt_scene_diagonal(mesh), of_vertex);
     uint32_t *vertex = PELT_NEW(arena, count, uint32_t);
     for (uint32_t v = mesh->vertex_count; v-- > 0;) vertex[of_vertex[v]] = v;
     return (pelt_points){count, of_vertex, vertex};

@@ -288,7 +288,8 @@ static pelt_result measure_all(void *user, pelt_error *error) {
         if (pelt_should_stop(m->progress, "measuring", (double)(m->first + count) / (double)frames))
             return pelt_stopped(error);
     }
-    double diagonal = m->bundle->mesh.diagonal > 0 ? m->bundle->mesh.diagonal : 1;
+    double diagonal = pelt_scene_diagonal(&m->bundle->mesh);
+    diagonal = diagonal > 0 ? diagonal : 1;
     finish(measure, &s, diagonal);
     pelt_measure_regions(m->bundle, &s.of_vertices, exact_blend * diagonal, measure);
     pelt_look_finish(&m->look, &look_sums, measure);

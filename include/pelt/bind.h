@@ -41,7 +41,7 @@ PELT_API const float *pelt_bundle_positions(const pelt_bundle *bundle);    /* [v
 PELT_API const uint32_t *pelt_bundle_triangles(const pelt_bundle *bundle); /* [triangle_count][3] */
 PELT_API const float *pelt_bundle_normals(const pelt_bundle *bundle);      /* [vertex_count][3] at rest */
 PELT_API const float *pelt_bundle_uvs(const pelt_bundle *bundle);          /* [vertex_count][2]; NULL: none */
-PELT_API double pelt_bundle_diagonal(const pelt_bundle *bundle);
+PELT_API double pelt_bundle_diagonal(const pelt_bundle *bundle);           /* in the scene, at rest */
 PELT_API uint32_t pelt_bundle_joint_count(const pelt_bundle *bundle);
 PELT_API const char *pelt_bundle_joint_name(const pelt_bundle *bundle, uint32_t joint);
 PELT_API int32_t pelt_bundle_joint_parent(const pelt_bundle *bundle, uint32_t joint); /* -1: a root */

@@ -30,8 +30,10 @@ typedef struct pelt_export_options {
     uint32_t targets;  /* maximum morph targets, 2 to 65535; 0: PELT_EXPORT_TARGETS. Without clips there is no limit */
     int plain_normals; /* 1: omit normal deltas: of correctives, and those for driven joints that scale */
     uint32_t threads;  /* 0: as many as the machine has */
-    uint32_t influences; /* maximum nodes that a vertex may follow: a skin with more is refused; 0: any number. Many
-                            players, three.js among them, read four and deform the others wrongly */
+    uint32_t
+        influences; /* maximum nodes that a vertex may follow: weights on more are refitted to so many, to the poses
+                            of all clips; 0: any number. Many players, three.js among them, read four and deform the
+                            others wrongly */
     /* A skin to embed in the file for players that support pelt, usually the same one; NULL: none. Only with a bundle
        read from a file. */
     const pelt_bytes *embed;
@@ -51,6 +53,9 @@ typedef struct pelt_export_report {
     double normal_rms_degrees; /* how far they turn normals; 0 without */
     int has_truth;             /* 1: some of the clips have true positions: */
     double true_rms[2];        /* RMS error of the skin, and of the targets, in those */
+    uint32_t refitted_count;   /* vertices that followed more nodes than allowed; their weights were refitted. Then: */
+    uint32_t refitted_frames;  /* poses that they were refitted to; 0: there is no clip, and it was the rest pose */
+    double refitted_worst, refitted_rms; /* how far that moves these vertices in these poses */
 } pelt_export_report;
 
 /* Writes the bundle's own file with the skin in it, which any engine plays: a .glb, or a .gltf and a .bin.

@@ -22,7 +22,7 @@
    use; flags are ints, 0 or 1.
 
    **Units.** Lengths are in scene units, those of the file or the arrays; angles are in radians unless a name says
-   degrees; errors are also given as fractions of the rest pose's bounding-box diagonal.
+   degrees; errors are also given as fractions of the *diagonal*, that of the bounding box of the mesh at rest in the scene.
 
    **Lifetime.** Everything read from a file or made from arrays is owned by its bundle and freed with it; pointers
    that the caller must free say so. Input arrays are copied, or used only until the call returns.
@@ -102,14 +102,16 @@ typedef struct pelt_mesh {
     pelt_influences influences;
     pelt_target *targets;        /* [target_count] */
     pelt_target *target_normals; /* [target_count] their normal deltas; NULL: the file has none */
-    float diagonal;              /* of the bounding box of the rest positions; errors are given as fractions of it */
+    float diagonal;              /* of the bounding box of the rest positions */
     float *uvs;                  /* [vertex_count][2] texture coordinates of the normal map, v downwards; NULL: none */
     float *tangents; /* [vertex_count][4] as in glTF, the file's, or by MikkTSpace from `uvs`; NULL: neither */
     uint32_t part_count;
     pelt_part *parts;                /* [part_count] in triangle order; NULL: not from a file */
     uint32_t object_count;           /* 0: not from a file */
     const pelt_mesh_object *objects; /* [object_count] in vertex order */
-    float *colors; /* [vertex_count][3] vertex colours, red, green, blue, 0 to 1; NULL: the file has none */
+    float *colors;        /* [vertex_count][3] vertex colours, red, green, blue, 0 to 1; NULL: the file has none */
+    float scene_diagonal; /* of the bounding box in the scene, posed by the skeleton at rest: errors are given as
+                             fractions of it. 0: as `diagonal` */
 } pelt_mesh;
 
 /* Joints are the file's joints, their ancestors, and nodes with rigid parts of the mesh. */
@@ -638,7 +640,7 @@ typedef struct pelt_measure {
     uint32_t frame_count, vertex_count;
     double rms;          /* sqrt(sum |error|^2 / (frames x vertices)) */
     double max;          /* largest |error| */
-    double rms_fraction; /* of the rest bounding-box diagonal */
+    double rms_fraction; /* of mesh.scene_diagonal */
     double max_fraction;
     double rel_err;        /* ||model - truth|| / ||blend with the file's weights - truth||; 0 if that blend is exact to
                          a millionth of the diagonal, or if the character has no weights: then only rms is

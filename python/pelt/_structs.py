@@ -109,6 +109,7 @@ class ExportReportOutput(c.Structure):
     _fields_ = [
         ("driven_count", U), ("pair_count", U), ("target_count", U), ("whole_count", U), ("beyond_four", U), ("shear", D),
         ("compressed", I), ("worst", D), ("rms", D), ("normal_rms_degrees", D), ("has_truth", I), ("true_rms", D * 2),
+        ("refitted_count", U), ("refitted_frames", U), ("refitted_worst", D), ("refitted_rms", D),
     ]  # fmt: skip
 
 

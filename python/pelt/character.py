@@ -359,7 +359,7 @@ class Character:
 
     @property
     def diagonal(self) -> float:
-        """Of the box around the rest positions; errors are given as fractions of it."""
+        """Of the box around the mesh at rest, in the scene; errors are given as fractions of it."""
         return float(lib.pelt_bundle_diagonal(self._bundle))
 
     @property

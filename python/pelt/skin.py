@@ -118,6 +118,10 @@ class ExportReport:
         rms: of all.
         normal_rms_degrees: how far normals are turned.
         true_rms: RMS error of the skin, and of the targets, where true positions are known; None: they are not.
+        refitted_count: vertices that followed more nodes than allowed, whose weights were refitted; then:
+        refitted_frames: the poses that they were refitted to; 0: there is no clip.
+        refitted_worst: how far that moves these vertices at most, and
+        refitted_rms: in the mean.
     """
 
     driven_count: int
@@ -131,6 +135,10 @@ class ExportReport:
     rms: float
     normal_rms_degrees: float
     true_rms: Optional[tuple[float, float]]
+    refitted_count: int
+    refitted_frames: int
+    refitted_worst: float
+    refitted_rms: float
 
 
 class _Memory:
@@ -439,7 +447,7 @@ class Skin:
             clips: driven joints and correctives are baked into these, frame by frame.
             character: whose file it is; needed without clips, unless the skin was fitted to it.
             targets: most morph targets; 0: as many as every player supports.
-            influences: most nodes that a vertex may follow: a skin with more is refused, because many players read four; 0: any.
+            influences: most nodes that a vertex may follow, because many players read four: weights on more are refitted; 0: any.
             plain_normals: leave out what correctives do to normals.
             embed: also put the skin itself into the file, for players that know pelt.
         """
@@ -465,6 +473,7 @@ class Skin:
             report.driven_count, report.pair_count, report.target_count, report.whole_count, report.beyond_four, report.shear,
             bool(report.compressed), report.worst, report.rms, report.normal_rms_degrees,
             (report.true_rms[0], report.true_rms[1]) if report.has_truth else None,
+            report.refitted_count, report.refitted_frames, report.refitted_worst, report.refitted_rms,
         )  # fmt: skip
 
     def export_frames(
