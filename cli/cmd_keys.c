@@ -80,8 +80,9 @@ static bool read_train_options(const cli_args *args, pelt_keys_options *o) {
     return read_recipe(args, &o->recipe) && cli_count(args, "keys", &o->keys) && cli_count(args, "basis", &o->basis) &&
            cli_count(args, "grid", &o->grid) && cli_count(args, "regions", &o->regions) &&
            cli_index(args, "witnesses", &o->witnesses) && cli_count(args, "batch", &o->batch) &&
-           read_fraction(args, "residual", &o->residual) && cli_amount(args, "ridge", &o->ridge) &&
-           read_fraction(args, "error", &o->error) && read_fraction(args, "bar", &o->bar);
+           read_fraction(args, "residual", &o->residual) && read_fraction(args, "spacing", &o->spacing) &&
+           cli_amount(args, "ridge", &o->ridge) && read_fraction(args, "error", &o->error) &&
+           read_fraction(args, "bar", &o->bar);
 }
 
 static void print_forecast(const cli_args *args, const pelt_keys_forecast *f) {
@@ -101,6 +102,9 @@ static void print_forecast(const cli_args *args, const pelt_keys_forecast *f) {
             f->missed_bad, f->bad_frames);
 }
 
+/* [middle, low, high] */
+static json_t *json_forecast(const pelt_forecast *f) { return pelt_json_pack("[f f f]", f->expected, f->low, f->high); }
+
 static int print_trained(const cli_args *args, const pelt_keys_report *r, const char *path, size_t bytes,
                          double seconds) {
     cli_say(args, "%s: %u keys, %u basis vectors, from %u frames in %.1f s, %zu bytes\n", path, r->keys, r->basis,
@@ -115,13 +119,21 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
         json_array_append_new(curve, pelt_json_pack("[u f]", r->curve_keys[i], r->curve_error[i]));
     }
     cli_say(args, "\n");
-    return cli_print_json(args,
-                          pelt_json_pack("{keys_file:s, frames:u, keys:u, basis:u, regions:u, witnesses:u, "
-                                         "witnesses_each_frame:u, max_fraction_p995:f, hit_rate:f, bad_caught:f, "
-                                         "bad_frames:u, ridge:f, seconds:f, bytes:z, error_by_keys:o}",
-                                         path, r->frames, r->keys, r->basis, r->regions, r->witnesses,
-                                         r->witnesses_each_frame, isfinite(r->error_p995) ? r->error_p995 : -1,
-                                         r->hit_rate, r->bad_caught, r->bad_frames, r->ridge, seconds, bytes, curve));
+    const pelt_keys_forecast *f = &r->forecast;
+    json_t *forecast =
+        !f->rehearsals
+            ? json_null()
+            : pelt_json_pack("{hit_rate:o, evaluated_per_frame:o, max_fraction_p995:o, rehearsals:u, frames:u, "
+                             "bad_frames:u, missed_bad_frames:u}",
+                             json_forecast(&f->hit_rate), json_forecast(&f->evaluated), json_forecast(&f->error_p995),
+                             f->rehearsals, f->frames, f->bad_frames, f->missed_bad);
+    return cli_print_json(
+        args, pelt_json_pack("{keys_file:s, frames:u, keys:u, basis:u, regions:u, witnesses:u, "
+                             "witnesses_each_frame:u, max_fraction_p995:f, hit_rate:f, bad_caught:f, "
+                             "bad_frames:u, ridge:f, seconds:f, bytes:z, error_by_keys:o, forecast:o}",
+                             path, r->frames, r->keys, r->basis, r->regions, r->witnesses, r->witnesses_each_frame,
+                             isfinite(r->error_p995) ? r->error_p995 : -1, r->hit_rate, r->bad_caught, r->bad_frames,
+                             r->ridge, seconds, bytes, curve, forecast));
 }
 
 static int train(const cli_args *args, const pelt_keys *previous, pelt_input *input, pelt_engine *engine) {
@@ -252,10 +264,16 @@ static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const
     return cli_write_made(pelt_keys_page_html(&page, &html, error), &html, path, error);
 }
 
+static pelt_result draw_picture(const pelt_keys *keys, const pelt_mesh *mesh, const char *path, pelt_error *error) {
+    pelt_bytes png = {0};
+    return cli_write_made(pelt_keys_picture(keys, mesh, &png, error), &png, path, error);
+}
+
 static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *input, pelt_engine *engine) {
     pelt_keys_measure_options options = {.bar = 0.01, .progress = cli_progress(args)};
     pelt_error error;
-    const char *report = cli_value(args, "report"), *mesh_path = cli_value(args, "mesh");
+    const char *report = cli_value(args, "report"), *mesh_path = cli_value(args, "mesh"),
+               *picture = cli_value(args, "picture");
     if (!cli_read_soft_cache(args, &options.soft_cache) || !read_fraction(args, "bar", &options.bar) ||
         !read_cost(args, keys, input, engine, &options))
         return CLI_MISUSE;
@@ -263,6 +281,10 @@ static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *inpu
     if (mesh_path && !bundle) return cli_error(&error);
     const pelt_mesh *mesh = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
     if (mesh && mesh->vertex_count < keys->engine_point_count) mesh = NULL;
+    if (picture && (!mesh || !mesh->triangle_count)) {
+        pelt_bundle_free(bundle);
+        return cli_misuse(args, "--picture needs a mesh to draw the keys on: give --mesh FILE.glb");
+    }
     keys_faces faces;
     bool drawn = report && mesh && mesh->vertex_count == keys->point_count && keys->component_count == 3;
     bool ready = !drawn || !keys_faces_open(&faces, input->arena, keys, input->frames.frame_count, &error);
@@ -270,8 +292,10 @@ static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *inpu
     pelt_keys_measure *m = ready ? pelt_keys_measure_frames(keys, &input->frames, &options, &error) : NULL;
     bool done = m && (!report ||
                       write_page(args, keys, m, mesh, drawn ? &faces : NULL, options.bar, report, &error) == PELT_OK);
+    if (done && picture) done = draw_picture(keys, mesh, picture, &error) == PELT_OK;
     int code = done ? print_measure(args, keys, m, options.bar) : cli_error(&error);
     if (done && report) cli_say(args, "%s: the report\n", report);
+    if (done && picture) cli_say(args, "%s: the keys on the mesh\n", picture);
     pelt_keys_measure_free(m);
     pelt_bundle_free(bundle);
     return code;
@@ -363,6 +387,7 @@ const cli_command cli_keys = {
      {"recipe", "NAME", "train: pelt, or paper (Meyer & Anderson as written)."},
      {"fiducials", "POINT,...", "train: points that are always keys."},
      {"grid", "N", "train: number of keys to spread evenly."},
+     {"spacing", "SHARE", "train: no two keys are closer than this; default 1.2% of the diagonal."},
      {"regions", "N", "train: parts of the mesh that the soft cache judges separately; default one per three keys."},
      {"witnesses", "N",
       "train: points checked per frame besides the keys (more if controls leave their ranges); default by "
@@ -390,6 +415,7 @@ const cli_command cli_keys = {
      {"whole", NULL, "One decision for the whole mesh, even if there are regions."},
      {"no-witnesses", NULL, "Trust the keys alone, even if there are witnesses."},
      {"absolute", NULL, "e is the RMS misfit in units of the values; --e-min and --e-max are 0.1 and 0.15 (paper)."},
+     {"picture", "FILE.png", "measure: draw the keys on the mesh.", CLI_OUTPUT},
      {"report", "FILE.html", "measure: write a page with the keys on the mesh, errors, hits and misses.", CLI_OUTPUT}},
     .example = "pelt keys train face.train.npy face.range.npy --mesh face.glb -o face.keys",
     .first_words = "train|run|measure|speed",
