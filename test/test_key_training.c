@@ -399,12 +399,12 @@ static void bounds_are_raised_to_where_errors_reach_the_bar(void **state) {
     pelt_arena_free(arena);
 }
 
-/* How likely at most `hits` of ten shots are hits after twelve hits of fourteen (beta-binomial), or after two. */
+/* How likely at most `hits` of ten shots are hits after eleven hits of twelve (beta-binomial), or after one. */
 static double chance_up_to(int hits, bool most_were_hits) {
-    double a = most_were_hits ? 12 : 2, b = 14 - a, sum = 0;
+    double a = most_were_hits ? 11 : 1, b = 12 - a, sum = 0;
     for (int k = 0; k <= hits; k++)
-        sum += exp(lgamma(11) - lgamma(k + 1) - lgamma(11 - k) + lgamma(k + a) + lgamma(10 - k + b) - lgamma(24) +
-                   lgamma(14) - lgamma(a) - lgamma(b));
+        sum += exp(lgamma(11) - lgamma(k + 1) - lgamma(11 - k) + lgamma(k + a) + lgamma(10 - k + b) - lgamma(22) +
+                   lgamma(12) - lgamma(a) - lgamma(b));
     return sum;
 }
 
@@ -434,7 +434,7 @@ static void the_forecast_knows_whether_shots_are_alike(void **state) {
         const pelt_keys_forecast *f = &report.forecast;
         assert_int_equal(f->rehearsals, 8);
         assert_int_equal(f->frames, N); /* each is left out once */
-        /* Ten shots were seen, and four are imagined: two hits and two misses. */
+        /* Ten shots were seen, and two are imagined: a hit and a miss. */
         assert_hits(f->hit_rate.low, 0.05, !own);
         assert_hits(f->hit_rate.expected, 0.5, !own);
         assert_hits(f->hit_rate.high, 0.95, !own);

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { BY_SHOTS = 8, BY_CONTROLS = 2, MOST_REHEARSALS = BY_SHOTS + BY_CONTROLS };
-enum { DRAWS = 1000, SHOTS_OF_A_CLIP = 10, CONTROLS_TURN = 4, IMAGINED = 4 };
+enum { DRAWS = 1000, SHOTS_OF_A_CLIP = 10, CONTROLS_TURN = 4, MOST_PAIRS = 4 };
 
 static const double noise = 1e-7; /* of the largest singular value: directions below are dropped */
 static const float usual_step = 0.0008f;
@@ -236,28 +236,41 @@ static pelt_forecast range_of(double *draws) {
 /* Shots of one kind: those left out as shots, or those left out by controls. */
 typedef struct pool {
     uint32_t first, count;
-    double *weights; /* [count + IMAGINED] */
+    double *weights; /* [count + imagined ones] */
 } pool;
 
 /* Clips of ten shots, one in CONTROLS_TURN of which is from those left out by controls if there are some.
 
    Few shots say little: all may have been easy by chance, and leaving out shots of a training says less about that
    training than about others like it, since one whose shots are hard to do without has learnt more from them. So to the
-   shots played some are added that nobody has seen, half of them hits throughout and half of them none (Laplace's rule
-   of succession). */
+   shots played pairs are added that nobody has seen, one all hits and one without (Laplace's rule of succession): one
+   pair, and more where the shots disagree. */
+static uint32_t imagined_pairs(const played *p, uint32_t count) {
+    static const double for_disagreement = 12; /* pairs for a variance of 1; that of hits or none is 1/4 */
+    double sum = 0, squares = 0;
+    for (uint32_t s = 0; s < count; s++) {
+        double hits = 0, frames = p->first[s + 1] - p->first[s];
+        for (uint32_t f = p->first[s]; f < p->first[s + 1]; f++) hits += p->hit[f];
+        sum += hits / frames, squares += hits / frames * hits / frames;
+    }
+    double variance = count > 1 ? fmax(0, squares - sum * sum / count) / (count - 1) : 0;
+    return 1 + (uint32_t)fmin(for_disagreement * variance + 0.5, MOST_PAIRS - 1);
+}
+
 static void draw_clips(const played *p, uint32_t by_controls, uint64_t *random, pelt_arena *arena,
                        pelt_keys_forecast *forecast) {
     double *hits = PELT_NEW(arena, DRAWS, double), *evaluated = PELT_NEW(arena, DRAWS, double);
     bool both = by_controls && by_controls < p->shot_count;
     pool pools[2] = {{0, both ? by_controls : p->shot_count, NULL}, {by_controls, p->shot_count - by_controls, NULL}};
-    for (int i = 0; i < 2; i++) pools[i].weights = PELT_NEW(arena, pools[i].count + IMAGINED, double);
+    uint32_t imagined = 2 * imagined_pairs(p, pools[0].count);
+    for (int i = 0; i < 2; i++) pools[i].weights = PELT_NEW(arena, pools[i].count + imagined, double);
     double usual_length = (double)p->count / p->shot_count;
     for (int d = 0; d < DRAWS; d++) {
         double frames = 0, real = 0;
-        for (int i = 0; i < 1 + both; i++) draw_weights(random, pools[i].weights, pools[i].count + IMAGINED);
+        for (int i = 0; i < 1 + both; i++) draw_weights(random, pools[i].weights, pools[i].count + imagined);
         for (int s = 0; s < SHOTS_OF_A_CLIP || !(real > 0); s++) {
             const pool *from = &pools[both && s % CONTROLS_TURN == CONTROLS_TURN - 1];
-            uint32_t shot = draw_one(random, from->weights, from->count + IMAGINED);
+            uint32_t shot = draw_one(random, from->weights, from->count + imagined);
             if (shot >= from->count) {
                 hits[d] += (shot - from->count) % 2 ? usual_length : 0, frames += usual_length;
                 continue;
