@@ -2,8 +2,9 @@
 
 #include "bench/keys.h"
 #include "cli/cli.h"
-#include "cli/keys_faces.h"
 #include "cli/engine_options.h"
+#include "cli/keys_faces.h"
+#include "cli/keys_run.h"
 #include "engine/input.h"
 #include "fit/keys/model.h"
 #include "io/io.h"
@@ -27,7 +28,7 @@ static bool read_fraction(const cli_args *args, const char *name, double *value)
     return false;
 }
 
-static bool read_cache_options(const cli_args *args, pelt_soft_cache_options *options) {
+bool cli_read_soft_cache(const cli_args *args, pelt_soft_cache_options *options) {
     bool absolute = cli_value(args, "absolute") != NULL;
     double e_min = 0, e_max = 0, step = 0.0008;
     if (!cli_amount(args, "e-min", &e_min) || !cli_amount(args, "e-max", &e_max) || !cli_number(args, "step", &step))
@@ -79,8 +80,9 @@ static bool read_train_options(const cli_args *args, pelt_keys_options *o) {
     return read_recipe(args, &o->recipe) && cli_count(args, "keys", &o->keys) && cli_count(args, "basis", &o->basis) &&
            cli_count(args, "grid", &o->grid) && cli_count(args, "regions", &o->regions) &&
            cli_index(args, "witnesses", &o->witnesses) && cli_count(args, "batch", &o->batch) &&
-           read_fraction(args, "residual", &o->residual) && cli_amount(args, "ridge", &o->ridge) &&
-           read_fraction(args, "error", &o->error) && read_fraction(args, "bar", &o->bar);
+           read_fraction(args, "residual", &o->residual) && read_fraction(args, "spacing", &o->spacing) &&
+           cli_amount(args, "ridge", &o->ridge) && read_fraction(args, "error", &o->error) &&
+           read_fraction(args, "bar", &o->bar);
 }
 
 static void print_forecast(const cli_args *args, const pelt_keys_forecast *f) {
@@ -100,6 +102,9 @@ static void print_forecast(const cli_args *args, const pelt_keys_forecast *f) {
             f->missed_bad, f->bad_frames);
 }
 
+/* [middle, low, high] */
+static json_t *json_forecast(const pelt_forecast *f) { return pelt_json_pack("[f f f]", f->expected, f->low, f->high); }
+
 static int print_trained(const cli_args *args, const pelt_keys_report *r, const char *path, size_t bytes,
                          double seconds) {
     cli_say(args, "%s: %u keys, %u basis vectors, from %u frames in %.1f s, %zu bytes\n", path, r->keys, r->basis,
@@ -114,13 +119,21 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
         json_array_append_new(curve, pelt_json_pack("[u f]", r->curve_keys[i], r->curve_error[i]));
     }
     cli_say(args, "\n");
-    return cli_print_json(args,
-                          pelt_json_pack("{keys_file:s, frames:u, keys:u, basis:u, regions:u, witnesses:u, "
-                                         "witnesses_each_frame:u, max_fraction_p995:f, hit_rate:f, bad_caught:f, "
-                                         "bad_frames:u, ridge:f, seconds:f, bytes:z, error_by_keys:o}",
-                                         path, r->frames, r->keys, r->basis, r->regions, r->witnesses,
-                                         r->witnesses_each_frame, isfinite(r->error_p995) ? r->error_p995 : -1,
-                                         r->hit_rate, r->bad_caught, r->bad_frames, r->ridge, seconds, bytes, curve));
+    const pelt_keys_forecast *f = &r->forecast;
+    json_t *forecast =
+        !f->rehearsals
+            ? json_null()
+            : pelt_json_pack("{hit_rate:o, evaluated_per_frame:o, max_fraction_p995:o, rehearsals:u, frames:u, "
+                             "bad_frames:u, missed_bad_frames:u}",
+                             json_forecast(&f->hit_rate), json_forecast(&f->evaluated), json_forecast(&f->error_p995),
+                             f->rehearsals, f->frames, f->bad_frames, f->missed_bad);
+    return cli_print_json(
+        args, pelt_json_pack("{keys_file:s, frames:u, keys:u, basis:u, regions:u, witnesses:u, "
+                             "witnesses_each_frame:u, max_fraction_p995:f, hit_rate:f, bad_caught:f, "
+                             "bad_frames:u, ridge:f, seconds:f, bytes:z, error_by_keys:o, forecast:o}",
+                             path, r->frames, r->keys, r->basis, r->regions, r->witnesses, r->witnesses_each_frame,
+                             isfinite(r->error_p995) ? r->error_p995 : -1, r->hit_rate, r->bad_caught, r->bad_frames,
+                             r->ridge, seconds, bytes, curve, forecast));
 }
 
 /* The rest pose where the frames are, in the scene; NULL: out of memory. */
@@ -171,127 +184,6 @@ static int train(const cli_args *args, const pelt_keys *previous, pelt_input *in
     pelt_bundle_free(bundle);
     free(fiducials);
     return code;
-}
-
-/* -- Run ----------------------------------------------------------------------------------------------------------- */
-
-typedef struct running {
-    const cli_args *args;
-    const pelt_keys *keys;
-    pelt_engine *engine;
-    const pelt_table *controls;
-    pelt_cache_writer *writer;
-    pelt_misslog *log;
-    pelt_soft_cache cache;
-    float *values;
-    uint32_t logged;
-} running;
-
-/* Partly computed frames are logged if some part was not trusted at all. */
-static bool is_missed(const running *r, const pelt_soft_cache_frame_info *info) {
-    if (info->verdict == PELT_CACHE_PART) return info->e >= r->cache.options.e_max;
-    return info->verdict != PELT_CACHE_HIT;
-}
-
-static pelt_result log_miss(running *r, const float *controls, const pelt_soft_cache_frame_info *info, float *truth,
-                            pelt_error *error) {
-    const pelt_keys *keys = r->keys;
-    if (!r->log || !is_missed(r, info)) return PELT_OK;
-    pelt_result result = pelt_engine_evaluate(r->engine, controls, NULL, keys->engine_point_count, truth, error);
-    if (result) return result;
-    r->logged++;
-    return pelt_misslog_put(r->log,
-                            &(pelt_miss){r->controls->column_count, keys->point_count, keys->component_count,
-                                         info->misfit.e, controls, truth},
-                            error);
-}
-
-static pelt_result run_frames(running *r, const uint32_t *shots, float *truth, pelt_error *error) {
-    pelt_progress progress = cli_progress(r->args);
-    for (uint32_t f = 0; f < r->controls->row_count; f++) {
-        const float *controls = r->controls->values + (size_t)f * r->controls->column_count;
-        pelt_soft_cache_frame_info info;
-        pelt_should_stop(&progress, "running", (double)f / r->controls->row_count);
-        if (f && shots && shots[f] != shots[f - 1]) pelt_soft_cache_cut(&r->cache);
-        pelt_result result = pelt_soft_cache_next(&r->cache, controls, r->values, &info);
-        if (result == PELT_ERROR_DATA && pelt_engine_failure(r->engine)->code)
-            return pelt_fail(error, result, "frame %u: %s", f, pelt_engine_failure(r->engine)->text);
-        if (result) return pelt_fail(error, result, "frame %u: %s", f, pelt_result_text(result));
-        if (r->writer) pelt_cache_writer_frame(r->writer, r->values);
-        result = log_miss(r, controls, &info, truth, error);
-        if (result) return result;
-    }
-    return PELT_OK;
-}
-
-static int print_run(const running *r, double seconds) {
-    const pelt_soft_cache *c = &r->cache;
-    uint32_t frames = r->controls->row_count;
-    double evaluated = (double)c->evaluated / frames;
-    cli_say(r->args,
-            "%u frames: %llu hits, %llu in part, %llu blended, %llu missed, %llu in doubt; %.0f of %u points computed "
-            "per frame, %.1f of them witnesses; %.3g ms per frame\n",
-            frames, (unsigned long long)c->hits, (unsigned long long)c->parts, (unsigned long long)c->blends,
-            (unsigned long long)c->misses, (unsigned long long)c->doubts, evaluated, r->keys->point_count,
-            (double)c->witnesses / frames, 1e3 * seconds / frames);
-    if (r->log) cli_say(r->args, "%u frames logged\n", r->logged);
-    return cli_print_json(r->args, pelt_json_pack("{frames:u, logged:u, hits:z, parts:z, blends:z, misses:z, doubts:z, "
-                                                  "evaluated_per_frame:f, witnesses_per_frame:f, seconds_per_frame:f}",
-                                                  frames, r->logged, c->hits, c->parts, c->blends, c->misses, c->doubts,
-                                                  evaluated, (double)c->witnesses / frames, seconds / frames));
-}
-
-static pelt_result start_run(running *r, const pelt_soft_cache_options *options, pelt_arena *arena, pelt_error *error) {
-    const pelt_keys *keys = r->keys;
-    const char *output = cli_value(r->args, "output"), *log = cli_value(r->args, "log");
-    if (pelt_engine_points(r->engine) < keys->engine_point_count ||
-        pelt_engine_components(r->engine) != keys->component_count ||
-        pelt_engine_controls(r->engine) != r->controls->column_count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "the engine has %u points of %u values and %u controls, but the key points need %u of %u, and "
-                         "there are %u controls",
-                         pelt_engine_points(r->engine), pelt_engine_components(r->engine),
-                         pelt_engine_controls(r->engine), keys->engine_point_count, keys->component_count,
-                         r->controls->column_count);
-    if (log && keys->engine_point_count < keys->point_count)
-        return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "%s: the engine computes only %u of the %u points, so missed frames cannot be logged in full",
-                         log, keys->engine_point_count, keys->point_count);
-    if (output && keys->component_count != 3)
-        return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: only values of three components can be written", output);
-    r->values = PELT_NEW(arena, (size_t)keys->point_count * keys->component_count, float);
-    void *memory = pelt_alloc(arena, pelt_soft_cache_size(keys, r->controls->column_count), 1);
-    if (pelt_arena_failed(arena)) return pelt_no_memory(error);
-    if (log && !(r->log = pelt_misslog_open(log, error))) return error->code;
-    pelt_mesh points = {.vertex_count = keys->point_count};
-    if (output && !(r->writer = pelt_cache_writer_open(output, r->controls->row_count, &points, 30, error)))
-        return error->code;
-    pelt_engine_call call = {pelt_engine_callback, r->engine, r->controls->column_count};
-    return pelt_soft_cache_init(&r->cache, keys, options, call, memory);
-}
-
-static int run_keys(const cli_args *args, const pelt_keys *keys, const pelt_input *input, pelt_engine *engine) {
-    pelt_soft_cache_options options;
-    pelt_error error;
-    const pelt_frames *frames = &input->frames;
-    if (!engine) return cli_misuse(args, "--engine is missing: name what computes the keys");
-    if (!frames->controls) return cli_misuse(args, "the clip to run must be a .csv of controls");
-    if (!read_cache_options(args, &options)) return CLI_MISUSE;
-    pelt_table controls = {frames->frame_count, frames->control_count, (const char **)frames->control_names,
-                           (float *)frames->controls};
-    running r = {.args = args, .keys = keys, .engine = engine, .controls = &controls};
-    float *truth = PELT_NEW(input->arena, (size_t)keys->point_count * keys->component_count, float);
-    pelt_result result = start_run(&r, &options, input->arena, &error);
-    double start = pelt_wall_seconds();
-    if (!result) result = run_frames(&r, frames->shots, truth, &error);
-    double seconds = pelt_wall_seconds() - start;
-    pelt_error closing;
-    if (pelt_misslog_close(r.log, &closing) && !result) result = closing.code, error = closing;
-    if (r.writer && !result)
-        result = pelt_cache_writer_commit(r.writer, &error);
-    else
-        pelt_cache_writer_drop(r.writer);
-    return result ? cli_error(&error) : print_run(&r, seconds);
 }
 
 /* -- Measure ------------------------------------------------------------------------------------------------------- */
@@ -385,17 +277,27 @@ static pelt_result write_page(const cli_args *args, const pelt_keys *keys, const
     return cli_write_made(pelt_keys_page_html(&page, &html, error), &html, path, error);
 }
 
+static pelt_result draw_picture(const pelt_keys *keys, const pelt_mesh *mesh, const char *path, pelt_error *error) {
+    pelt_bytes png = {0};
+    return cli_write_made(pelt_keys_picture(keys, mesh, &png, error), &png, path, error);
+}
+
 static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *input, pelt_engine *engine) {
     pelt_keys_measure_options options = {.bar = 0.01, .progress = cli_progress(args)};
     pelt_error error;
-    const char *report = cli_value(args, "report"), *mesh_path = cli_value(args, "mesh");
-    if (!read_cache_options(args, &options.soft_cache) || !read_fraction(args, "bar", &options.bar) ||
+    const char *report = cli_value(args, "report"), *mesh_path = cli_value(args, "mesh"),
+               *picture = cli_value(args, "picture");
+    if (!cli_read_soft_cache(args, &options.soft_cache) || !read_fraction(args, "bar", &options.bar) ||
         !read_cost(args, keys, input, engine, &options))
         return CLI_MISUSE;
     pelt_bundle *bundle = mesh_path ? cli_bundle(args, mesh_path, &error) : NULL;
     if (mesh_path && !bundle) return cli_error(&error);
     const pelt_mesh *mesh = bundle ? &bundle->mesh : engine ? pelt_engine_mesh(engine) : NULL;
     if (mesh && mesh->vertex_count < keys->engine_point_count) mesh = NULL;
+    if (picture && (!mesh || !mesh->triangle_count)) {
+        pelt_bundle_free(bundle);
+        return cli_misuse(args, "--picture needs a mesh to draw the keys on: give --mesh FILE.glb");
+    }
     keys_faces faces;
     bool drawn = report && mesh && mesh->vertex_count == keys->point_count && keys->component_count == 3;
     bool ready = !drawn || !keys_faces_open(&faces, input->arena, keys, input->frames.frame_count, &error);
@@ -403,8 +305,10 @@ static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *inpu
     pelt_keys_measure *m = ready ? pelt_keys_measure_frames(keys, &input->frames, &options, &error) : NULL;
     bool done = m && (!report ||
                       write_page(args, keys, m, mesh, drawn ? &faces : NULL, options.bar, report, &error) == PELT_OK);
+    if (done && picture) done = draw_picture(keys, mesh, picture, &error) == PELT_OK;
     int code = done ? print_measure(args, keys, m, options.bar) : cli_error(&error);
     if (done && report) cli_say(args, "%s: the report\n", report);
+    if (done && picture) cli_say(args, "%s: the keys on the mesh\n", picture);
     pelt_keys_measure_free(m);
     pelt_bundle_free(bundle);
     return code;
@@ -443,7 +347,7 @@ static int run_verb(const cli_args *args, const char *verb, pelt_engine *engine)
     bool training = !strcmp(verb, "train");
     int first = training ? 1 : 2;
     pelt_error error;
-    pelt_keys keys;
+    pelt_keys keys = {0};
     pelt_input input;
     if (args->input_count <= first)
         return cli_misuse(args, "an input is missing: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
@@ -454,10 +358,11 @@ static int run_verb(const cli_args *args, const char *verb, pelt_engine *engine)
     if (path && !bytes) return cli_error(&error);
     pelt_result opened = pelt_input_open(&input, args->inputs + first, (uint32_t)(args->input_count - first), engine,
                                          path ? &keys : NULL, cli_value(args, "with"), &error);
+    pelt_keys as_trained = keys;
     if (!opened && path) opened = pelt_input_match(&input, &keys, &error);
     int code = opened                 ? cli_error(&error)
                : training             ? train(args, path ? &keys : NULL, &input, engine)
-               : !strcmp(verb, "run") ? run_keys(args, &keys, &input, engine)
+               : !strcmp(verb, "run") ? cli_run_keys(args, &keys, &as_trained, &input, engine)
                                       : measure(args, &keys, &input, engine);
     pelt_input_close(&input);
     pelt_bytes_free(bytes);
@@ -495,6 +400,7 @@ const cli_command cli_keys = {
      {"recipe", "NAME", "train: pelt, or paper (Meyer & Anderson as written)."},
      {"fiducials", "POINT,...", "train: points that are always keys."},
      {"grid", "N", "train: number of keys to spread evenly."},
+     {"spacing", "SHARE", "train: no two keys are closer than this; default 1.2% of the diagonal."},
      {"regions", "N", "train: parts of the mesh that the soft cache judges separately; default one per three keys."},
      {"witnesses", "N",
       "train: points checked per frame besides the keys (more if controls leave their ranges); default by "
@@ -512,12 +418,17 @@ const cli_command cli_keys = {
      CLI_ENGINE_OPTIONS,
      {"cost", "MICROSECONDS", "Extra work per point of the face; for measure without an engine: its cost."},
      {"log", "FILE.misses", "run: append missed frames to this log.", CLI_OUTPUT},
+     {"like", "CACHE",
+      "run: write as this cache is written: its points in its order, its axes, scale and frame numbers. It is of the "
+      "same clip, or CONTROLS.csv=CACHE.",
+      CLI_INPUT},
      {"e-min", "X", "Misfit up to which the keys are trusted, in units of the trained bound; default 1."},
      {"e-max", "X", "Misfit from which they are not trusted at all; default 1.5 times e-min."},
      {"step", "SHARE", "Limit on how far switching moves a point per frame; default 0.0008 diagonals, 0: none."},
      {"whole", NULL, "One decision for the whole mesh, even if there are regions."},
      {"no-witnesses", NULL, "Trust the keys alone, even if there are witnesses."},
      {"absolute", NULL, "e is the RMS misfit in units of the values; --e-min and --e-max are 0.1 and 0.15 (paper)."},
+     {"picture", "FILE.png", "measure: draw the keys on the mesh.", CLI_OUTPUT},
      {"report", "FILE.html", "measure: write a page with the keys on the mesh, errors, hits and misses.", CLI_OUTPUT}},
     .example = "pelt keys train face.train.npy face.range.npy --mesh face.glb -o face.keys",
     .first_words = "train|run|measure|speed",

@@ -69,3 +69,32 @@ const uint32_t *pelt_likeness_triangles(pelt_arena *arena, const pelt_likeness *
     }
     return triangles;
 }
+
+pelt_result pelt_cache_form_find(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip, const char *like,
+                                 const pelt_clip *like_clip, pelt_cache_form *form, pelt_error *error) {
+    *form = (pelt_cache_form){.mesh = bundle->mesh, .frame_count = clip->frame_count, .key_count = clip->frame_count};
+    if (!like) return PELT_OK;
+    const pelt_clip *other = like_clip ? like_clip : clip;
+    pelt_result result = pelt_likeness_find(arena, bundle, other, like, &form->like, error);
+    if (result) return result;
+    int64_t frames = other == clip ? form->like.frame_count : (int64_t)clip->frame_count + form->like.how.shift;
+    if (frames < 1)
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: begins after the last key of clip \"%s\"", like, clip->name);
+    form->frame_count = (uint32_t)frames;
+    form->points = PELT_NEW(arena, 3 * (size_t)form->like.point_count, float);
+    form->mesh = (pelt_mesh){.vertex_count = form->like.point_count}; /* its own: texture coordinates are of vertices */
+    form->mesh.triangles =
+        (uint32_t *)pelt_likeness_triangles(arena, &form->like, &bundle->mesh, &form->mesh.triangle_count);
+    return form->points && form->mesh.triangles ? PELT_OK : pelt_no_memory(error);
+}
+
+uint32_t pelt_cache_form_key(const pelt_cache_form *form, uint32_t frame) {
+    int64_t key = (int64_t)frame - form->like.how.shift, last = (int64_t)form->key_count - 1;
+    return (uint32_t)(key < 0 ? 0 : key > last ? last : key);
+}
+
+const float *pelt_cache_form_points(const pelt_cache_form *form, const float *positions) {
+    if (!form->points) return positions;
+    pelt_likeness_points(&form->like, positions, form->points);
+    return form->points;
+}

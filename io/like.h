@@ -23,4 +23,22 @@ void pelt_likeness_points(const pelt_likeness *like, const float *positions, flo
 const uint32_t *pelt_likeness_triangles(pelt_arena *arena, const pelt_likeness *like, const pelt_mesh *mesh,
                                         uint32_t *count);
 
+/* The frames of a cache to write for a clip: all vertices, key by key, or as in a cache that it should be like. */
+typedef struct pelt_cache_form {
+    pelt_likeness like;
+    pelt_mesh mesh; /* what the frames are of */
+    uint32_t frame_count, key_count;
+    float *points; /* NULL: the vertices as they are */
+} pelt_cache_form;
+
+/* `like`: a cache of the clip `like_clip` (NULL: of the same clip, and then frames are as many as there), or NULL. */
+pelt_result pelt_cache_form_find(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip, const char *like,
+                                 const pelt_clip *like_clip, pelt_cache_form *form, pelt_error *error);
+
+/* The key of the clip that a frame shows; frames before and after the clip show its ends. */
+uint32_t pelt_cache_form_key(const pelt_cache_form *form, uint32_t frame);
+
+/* Positions of the mesh as they are written. Valid until the next call. */
+const float *pelt_cache_form_points(const pelt_cache_form *form, const float *positions);
+
 #endif

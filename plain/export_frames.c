@@ -49,47 +49,18 @@ static double frame_rate(const pelt_clip *clip) {
     return span > 0 ? (clip->frame_count - 1) / span : 30;
 }
 
-/* What is written of each frame: all vertices, or the points of a cache that it should be like. */
-typedef struct form {
-    pelt_likeness like;
-    pelt_mesh mesh; /* what the frames are of */
-    uint32_t frame_count;
-    float *points; /* NULL: the vertices as they are */
-} form;
-
-static pelt_result find_form(deforming *d, form *f, pelt_error *error) {
-    const pelt_export_frames_options *o = &d->options;
-    *f = (form){.mesh = d->bundle->mesh, .frame_count = d->clip->frame_count};
-    if (!o->like) return PELT_OK;
-    const pelt_clip *other = o->like_clip ? o->like_clip : d->clip;
-    pelt_result result = pelt_likeness_find(d->arena, d->bundle, other, o->like, &f->like, error);
-    if (result) return result;
-    int64_t frames = other == d->clip ? f->like.frame_count : (int64_t)d->clip->frame_count + f->like.how.shift;
-    if (frames < 1)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: begins after the last key of clip \"%s\"", o->like,
-                         d->clip->name);
-    f->frame_count = (uint32_t)frames;
-    f->points = PELT_NEW(d->arena, 3 * (size_t)f->like.point_count, float);
-    f->mesh = (pelt_mesh){.vertex_count = f->like.point_count}; /* its own: texture coordinates are of vertices */
-    f->mesh.triangles =
-        (uint32_t *)pelt_likeness_triangles(d->arena, &f->like, &d->bundle->mesh, &f->mesh.triangle_count);
-    return f->points && f->mesh.triangles ? PELT_OK : pelt_no_memory(error);
-}
-
 static pelt_result write_cache(deforming *d, const char *path, pelt_error *error) {
-    form as;
+    const pelt_export_frames_options *o = &d->options;
+    pelt_cache_form as;
     float *positions = PELT_NEW(d->arena, 3 * (size_t)d->bundle->mesh.vertex_count, float);
     if (!positions) return pelt_no_memory(error);
-    if (find_form(d, &as, error)) return error->code;
+    if (pelt_cache_form_find(d->arena, d->bundle, d->clip, o->like, o->like_clip, &as, error)) return error->code;
     pelt_cache_writer *writer = pelt_cache_writer_open(path, as.frame_count, &as.mesh, frame_rate(d->clip), error);
     if (!writer) return error->code;
     pelt_result result = PELT_OK;
     for (uint32_t f = 0; !result && f < as.frame_count; f++) {
-        int64_t key = (int64_t)f - as.like.how.shift, last = (int64_t)d->clip->frame_count - 1;
-        result = deform(d, (uint32_t)(key < 0 ? 0 : key > last ? last : key), positions, error);
-        if (result) break;
-        if (as.points) pelt_likeness_points(&as.like, positions, as.points);
-        pelt_cache_writer_frame(writer, as.points ? as.points : positions);
+        result = deform(d, pelt_cache_form_key(&as, f), positions, error);
+        if (!result) pelt_cache_writer_frame(writer, pelt_cache_form_points(&as, positions));
     }
     if (!result) return pelt_cache_writer_commit(writer, error);
     pelt_cache_writer_drop(writer);

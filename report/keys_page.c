@@ -5,7 +5,13 @@
 #include "report/page.h"
 #include <math.h>
 
-enum { PICTURE = 560, MOST_COLUMNS = 1000, FIRST = 44 + PLOT_PANEL, ACROSS = PLOT_WIDTH - PLOT_LEFT - PLOT_RIGHT };
+enum {
+    PICTURE = 560,
+    SIDES = 3,
+    MOST_COLUMNS = 1000,
+    FIRST = 44 + PLOT_PANEL,
+    ACROSS = PLOT_WIDTH - PLOT_LEFT - PLOT_RIGHT
+};
 
 /* -- The keys on the mesh ------------------------------------------------------------------------------------------ */
 
@@ -21,14 +27,15 @@ static void dot(pelt_image *image, const double at[2], double radius, const uint
         }
 }
 
-static pelt_image *draw_keys(const pelt_keys_page *page, double azimuth) {
+static const double sides[SIDES] = {0, 40, -75}; /* degrees */
+
+static pelt_image *draw_keys(const pelt_keys *keys, const pelt_mesh *mesh, double azimuth) {
     static const uint8_t white[3] = {255, 255, 255}, ink[3] = {24, 84, 160};
-    const pelt_mesh *mesh = page->mesh;
     picture pic = {PICTURE, PICTURE, pelt_view_fit(mesh->positions, mesh->vertex_count, azimuth, 5), {0}, {0}};
     pelt_image *image = picture_draw(&pic, mesh);
     double turn = azimuth * M_PI / 180, towards[3] = {sin(turn), 0, cos(turn)};
-    for (uint32_t k = 0; image && k < page->keys->key_count; k++) {
-        size_t v = page->keys->key_points[k];
+    for (uint32_t k = 0; image && k < keys->key_count; k++) {
+        size_t v = keys->key_points[k];
         if (v >= mesh->vertex_count) continue;
         const float *n = mesh->normals + 3 * v;
         double at[2], facing = n[0] * towards[0] + n[1] * towards[1] + n[2] * towards[2];
@@ -40,9 +47,26 @@ static pelt_image *draw_keys(const pelt_keys_page *page, double azimuth) {
     return image;
 }
 
+pelt_result pelt_keys_picture(const pelt_keys *keys, const pelt_mesh *mesh, pelt_bytes *png, pelt_error *error) {
+    pelt_image *all = pelt_image_new(SIDES * PICTURE, PICTURE);
+    for (uint32_t i = 0; all && i < SIDES; i++) {
+        pelt_image *one = draw_keys(keys, mesh, sides[i]);
+        if (one) {
+            pelt_image_paste(all, one, i * PICTURE, 0);
+        } else {
+            pelt_image_free(all);
+            all = NULL;
+        }
+        pelt_image_free(one);
+    }
+    if (!all) return pelt_no_memory(error);
+    pelt_result result = pelt_image_small_png(all, png, error);
+    pelt_image_free(all);
+    return result;
+}
+
 /* The keys, and frames: keys alone and soft cache are shown like two methods. */
 static pelt_result put_meshes(text *out, const pelt_keys_page *keys, pelt_error *error) {
-    static const double angles[] = {0, 40, -75};
     gallery g;
     pelt_report_row rows[] = {{.method = "keys alone", .frame_positions = keys->keys_alone},
                               {.method = "soft cache", .frame_positions = keys->soft_cache}};
@@ -57,9 +81,9 @@ static pelt_result put_meshes(text *out, const pelt_keys_page *keys, pelt_error 
     pelt_result result = gallery_make(&page, false, &g, error);
     if (result) return result;
     text_put(out, "<section>\n<h2>The keys</h2>\n<div class=\"strip brief\" style=\"--cell:360px\">\n");
-    for (size_t i = 0; i < sizeof angles / sizeof *angles; i++) {
+    for (size_t i = 0; i < SIDES; i++) {
         text_put(out, "<figure><div>");
-        put_drawing(out, draw_keys(keys, angles[i]), "keys on the mesh");
+        put_drawing(out, draw_keys(keys->keys, keys->mesh, sides[i]), "keys on the mesh");
         text_put(out, "</div></figure>\n");
     }
     text_put(out, "</div>\n</section>\n");

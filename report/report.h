@@ -143,4 +143,7 @@ typedef struct pelt_keys_page {
    along the clip. */
 pelt_result pelt_keys_page_html(const pelt_keys_page *page, pelt_bytes *html, pelt_error *error);
 
+/* The keys on the mesh, from three sides, as a PNG. */
+pelt_result pelt_keys_picture(const pelt_keys *keys, const pelt_mesh *mesh, pelt_bytes *png, pelt_error *error);
+
 #endif

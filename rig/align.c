@@ -107,11 +107,16 @@ static uint32_t pick_evenly(uint32_t first, uint32_t count, uint32_t most, uint3
 
 /* -- The blend ----------------------------------------------------------------------------------------------------- */
 
-/* Blended positions of the part's vertices. */
+/* Blended positions of the part's vertices; without joints there is no blend, but the clip's own positions. */
 static const double *blend_key(const aligning *a, pelt_arena *arena, uint32_t key) {
-    const pelt_mesh *mesh = &a->part->bundle->mesh;
-    double *out = pelt_blend_frame(arena, a->part->bundle, a->part->clip, key);
-    for (size_t i = 0; a->part->at_rest && i < 3 * (size_t)mesh->vertex_count; i++) out[i] = mesh->positions[i];
+    const pelt_bundle *bundle = a->part->bundle;
+    const pelt_clip *clip = a->part->clip;
+    size_t numbers = 3 * (size_t)bundle->mesh.vertex_count;
+    const float *given = a->part->at_rest               ? bundle->mesh.positions
+                         : bundle->skeleton.joint_count ? NULL
+                                                        : clip->positions + key * numbers;
+    double *out = given ? PELT_NEW(arena, numbers, double) : pelt_blend_frame(arena, bundle, clip, key);
+    for (size_t i = 0; given && i < numbers; i++) out[i] = given[i];
     return out + 3 * (size_t)a->part->first;
 }
 

@@ -2,7 +2,8 @@
 
    Caches are written by other tools than meshes, with other conventions: other axes and units, the space of an object
    that is elsewhere, another first frame, and one point for all vertices that a file splits at a seam. But roughly what
-   a cache should look like is known: in every frame the linear blend puts the vertices about where the truth is. */
+   a cache should look like is known: in every frame the linear blend puts the vertices about where the truth is. A mesh
+   without joints, such as that of key points, comes with a clip of positions instead. */
 
 #ifndef PELT_ALIGN_H
 #define PELT_ALIGN_H

@@ -257,6 +257,74 @@ static void keys_on_one_mesh_drive_another(void **state) {
     json_decref(c);
 }
 
+enum { FACE_POINTS = 700, FACE_FRAMES = 240, LEAD = 3 };
+
+/* The numbers at the end of a file: positions [FACE_FRAMES][FACE_POINTS][3] of an .npy. */
+static float *last_numbers(const char *name, size_t count) {
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    float *numbers = malloc(count * sizeof *numbers);
+    assert_int_equal(fseek(file, -(long)(count * sizeof *numbers), SEEK_END), 0);
+    assert_int_equal(fread(numbers, sizeof *numbers, count, file), count);
+    fclose(file);
+    return numbers;
+}
+
+/* Positions as another program would have them: z up, in units a hundred times smaller, points in another order, and
+   the first frame held for a while. As a .pc2, of `frames` frames. */
+static float *as_elsewhere(const float *positions, uint32_t frames) {
+    float *out = malloc((8 + 3 * FACE_POINTS * (size_t)frames) * sizeof *out), *to = out + 8;
+    memcpy(out, "POINTCACHE2", 12);
+    memcpy(out + 3, (uint32_t[]){1, FACE_POINTS}, 8);
+    out[5] = 0, out[6] = 1;
+    memcpy(out + 7, &frames, 4);
+    for (uint32_t f = 0; f < frames; f++)
+        for (uint32_t p = 0; p < FACE_POINTS; p++, to += 3) {
+            const float *x = positions + 3 * ((f < LEAD ? 0 : f - LEAD) * FACE_POINTS + (p * 333 + 17) % FACE_POINTS);
+            to[0] = 100 * x[0], to[1] = -100 * x[2], to[2] = 100 * x[1];
+        }
+    return out;
+}
+
+static void assert_runs_like(const char *options, const float *plain) {
+    size_t numbers = 3 * FACE_POINTS * (size_t)(FACE_FRAMES + LEAD);
+    assert_int_equal(
+        run("PELT keys run face.keys f/face.test.csv --engine face --points 700 -o back.pc2 --quiet %s", options), 0);
+    float *back = last_numbers("back.pc2", numbers), *expected = as_elsewhere(plain, FACE_FRAMES + LEAD);
+    for (size_t i = 0; i < numbers; i++) assert_near(back[i], expected[8 + i], 1e-4);
+    free(back), free(expected);
+}
+
+static void running_writes_like_another_cache(void **state) {
+    (void)state;
+    size_t numbers = 3 * FACE_POINTS * (size_t)FACE_FRAMES;
+    assert_int_equal(run("PELT keys run face.keys f/face.test.csv --engine face --points 700 -o plain.npy --quiet"), 0);
+    float *plain = last_numbers("plain.npy", numbers);
+    static const char *const clips[] = {"test", "train"};
+    for (int i = 0; i < 2; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "f/face.%s.npy", clips[i]);
+        float *truth = last_numbers(name, numbers), *there = as_elsewhere(truth, FACE_FRAMES + LEAD);
+        write_file(i ? "other.pc2" : "same.pc2", there, (8 + 3 * FACE_POINTS * (FACE_FRAMES + LEAD)) * sizeof(float));
+        free(truth), free(there);
+    }
+    assert_runs_like("--like same.pc2", plain);
+    assert_runs_like("--like f/face.train.csv=other.pc2", plain);
+    free(plain);
+    assert_int_equal(run("PELT keys run face.keys f/face.test.csv --engine face --points 700 --like same.pc2 2> e.txt"),
+                     2);
+    assert_non_null(strstr(slurp("e.txt"), "--like needs -o OUT"));
+    assert_int_equal(run("PELT keys run face.keys f/face.test.csv --engine face --points 700 --like fine.pc2 -o no.pc2 "
+                         "2> e.txt"),
+                     1);
+    assert_non_null(strstr(slurp("e.txt"), "fine.pc2: 40 points, but the mesh in face.keys has 700 vertices"));
+    char path[300];
+    snprintf(path, sizeof path, "%s/no.pc2", test_folder());
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(info_says_what_a_keys_file_holds),
@@ -269,6 +337,7 @@ int main(void) {
         cmocka_unit_test(controls_are_matched_by_name),
         cmocka_unit_test(a_value_beyond_all_others_is_refused),
         cmocka_unit_test(keys_on_one_mesh_drive_another),
+        cmocka_unit_test(running_writes_like_another_cache),
     };
     return cmocka_run_group_tests(tests, make_face, NULL);
 }

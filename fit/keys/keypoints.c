@@ -18,7 +18,7 @@ static const double least_turn = 1e-7, settled_turn = 1e-4; /* radians: of a pai
 static const double well_conditioned = 1e-4; /* the smallest pivot, of the largest, for normal equations */
 static const double cut = 1e-10;             /* of singular values, elsewhere */
 static const double trial_ridge = 1e-5;      /* where errors only choose points; the map has one of its own */
-static const double key_spacing = 0.012;     /* of the diagonal: no two keys are closer */
+static const double usual_spacing = 0.012;   /* of the diagonal: no two keys are closer */
 static const double peak_reach = 0.032;      /* of the diagonal: peaks of errors lie this far apart */
 
 /* -- Varimax ------------------------------------------------------------------------------------------------------- */
@@ -603,7 +603,7 @@ pelt_result pelt_choose_keys(pelt_keys_training *t, uint32_t count, uint32_t *ke
     const pelt_keys_options *o = t->options;
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(t->arena);
     choice c = {.t = t, .arena = work, .keys = keys, .wanted = count};
-    if (o->recipe != PELT_KEYS_PAPER) c.spacing = key_spacing;
+    if (o->recipe != PELT_KEYS_PAPER) c.spacing = o->spacing > 0 ? o->spacing : usual_spacing;
     c.taken = PELT_NEW(c.arena, t->point_count, uint8_t);
     for (uint32_t i = 0; i < o->fiducial_count; i++) take(&c, o->fiducials[i]);
     uint32_t free_keys = count - c.count, grid = o->grid < free_keys && t->positions ? o->grid : 0;

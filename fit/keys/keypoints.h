@@ -19,7 +19,8 @@ typedef struct pelt_keys_training {
     double diagonal;
     double gap;     /* of the diagonal: witnesses fill gaps that are wider; 0: the usual one */
     uint8_t *lone;  /* [column_count] 1: an isolated pose, not part of a shot */
-    uint32_t *fold; /* [column_count] 0 to PELT_FOLDS - 1: frames left out together */
+    uint32_t *shot; /* [column_count] the number of its shot or stretch; UINT32_MAX: never left out */
+    uint32_t *fold; /* [column_count] 0 to PELT_FOLDS - 1: frames left out together; PELT_FOLDS: never */
 } pelt_keys_training;
 
 /* Rotates the columns of a[rows][columns] so that each is large in few places: pairs of columns are rotated by the best

@@ -78,6 +78,7 @@ static void remember(pelt_arena *arena, remembered *r, const pelt_frames *frames
    never left out. */
 static void set_folds(pelt_keys_training *t, const pelt_frames *frames) {
     t->fold = PELT_NEW(t->arena, t->s.column_count, uint32_t);
+    t->shot = PELT_NEW(t->arena, t->s.column_count, uint32_t);
     t->lone = PELT_NEW(t->arena, t->s.column_count, uint8_t);
     uint32_t shots = 0, n = frames->frame_count, stretches = 2 * PELT_FOLDS, shot = 0, lone_count = 0;
     const uint32_t *number = frames->shots;
@@ -88,8 +89,10 @@ static void set_folds(pelt_keys_training *t, const pelt_frames *frames) {
         bool remembered_one = number && number[f] == UINT32_MAX, lone = !few && (begins || !f) && ends;
         shot = few ? (uint32_t)((uint64_t)f * stretches / n) : shot + begins;
         lone_count += lone;
-        for (uint32_t c = f * t->columns_per_frame; c < (f + 1) * t->columns_per_frame; c++)
-            t->fold[c] = remembered_one ? PELT_FOLDS : shot % PELT_FOLDS, t->lone[c] = lone;
+        for (uint32_t c = f * t->columns_per_frame; c < (f + 1) * t->columns_per_frame; c++) {
+            t->shot[c] = remembered_one ? UINT32_MAX : shot, t->lone[c] = lone;
+            t->fold[c] = remembered_one ? PELT_FOLDS : shot % PELT_FOLDS;
+        }
     }
     if (lone_count == n) memset(t->lone, 0, t->s.column_count); /* only poses: then they are the typical frames */
 }

@@ -108,6 +108,7 @@ static pelt_result check_numbers(const pelt_frames *f, const pelt_keys_options *
     pelt_result result = check_share("error", o->error, error);
     if (!result) result = check_share("bar", o->bar, error);
     if (!result) result = check_share("residual", o->residual, error);
+    if (!result) result = check_share("spacing", o->spacing, error);
     if (result) return result;
     if (!(o->ridge >= 0 && o->ridge <= 1)) return pelt_fail_option(error, "ridge", "expected 0 to 1, not %g", o->ridge);
     if (!(o->diagonal >= 0 && isfinite(o->diagonal)))
@@ -125,6 +126,9 @@ static pelt_result check_together(const pelt_frames *f, const pelt_keys_options 
     if (o->recipe == PELT_KEYS_PAPER && o->ridge > 0)
         return pelt_fail_option(error, "ridge",
                                 "the recipe paper has no regularisation; leave it out, or choose the recipe pelt");
+    if (o->recipe == PELT_KEYS_PAPER && o->spacing > 0)
+        return pelt_fail_option(error, "spacing",
+                                "the recipe paper does not keep keys apart; leave it out, or choose the recipe pelt");
     if (o->recipe != PELT_KEYS_PAPER && (o->residual > 0 || o->batch))
         return pelt_fail_option(error, o->batch ? "batch" : "residual",
                                 "this belongs to the recipe paper; choose that, or leave it out");

@@ -5,6 +5,9 @@
    bounds and witnesses; and the real soft cache plays what was left out. Left out are whole shots, and frames in which
    some control is active: a clip that nobody trained on has both, other shots and other controls.
 
+   An eighth of the shots is left out at a time: a training without a quarter of them knows clearly less than the whole
+   one, and forecasts too few hits.
+
    The next clip will be other shots again, of which some are easy and some are not. So a forecast is a range: what
    becomes of ten shots at a time, drawn from those played. */
 
@@ -14,7 +17,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { BY_CONTROLS = 2, MOST_REHEARSALS = PELT_FOLDS + BY_CONTROLS, DRAWS = 400, SHOTS_OF_A_CLIP = 10 };
+enum { BY_SHOTS = 8, BY_CONTROLS = 2, MOST_REHEARSALS = BY_SHOTS + BY_CONTROLS };
+enum { DRAWS = 1000, SHOTS_OF_A_CLIP = 10, CONTROLS_TURN = 4, MOST_PAIRS = 4 };
 
 static const double noise = 1e-7; /* of the largest singular value: directions below are dropped */
 static const float usual_step = 0.0008f;
@@ -198,49 +202,111 @@ static pelt_result rehearse(const pelt_keys_model *whole, const pelt_map *map, c
 
 /* -- The forecast -------------------------------------------------------------------------------------------------- */
 
+/* Above 0, below 1. */
+static double draw_uniform(uint64_t *random) {
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(*random >> 33) + 0.5) / 2147483648.0;
+}
+
+static double draw_normal(uint64_t *random) {
+    double length = sqrt(-2 * log(draw_uniform(random)));
+    return length * cos(2 * M_PI * draw_uniform(random));
+}
+
+/* The shots played are a sample themselves: how common each kind is among all shots is only known as far as they tell.
+   So every clip is drawn with other weights (a Bayesian bootstrap). */
+static void draw_weights(uint64_t *random, double *weights, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) weights[i] = -log(draw_uniform(random));
+}
+
+static uint32_t draw_one(uint64_t *random, const double *weights, uint32_t count) {
+    double sum = 0;
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < count; k++) sum += weights[k];
+    for (sum *= draw_uniform(random); i + 1 < count && sum >= weights[i]; i++) sum -= weights[i];
+    return i;
+}
+
 /* The middle, and what 9 in 10 are within. */
 static pelt_forecast range_of(double *draws) {
     return (pelt_forecast){pelt_quantile(draws, DRAWS, 0.5), pelt_quantile(draws, DRAWS, 0.05),
                            pelt_quantile(draws, DRAWS, 0.95)};
 }
 
-/* Clips of ten shots, drawn in turn from those left out as shots (before `by_controls`) and those left out by controls;
-   from all if one kind is missing. */
-static void draw_clips(const played *p, uint32_t by_controls, uint32_t seed, pelt_arena *arena,
+/* Shots of one kind: those left out as shots, or those left out by controls. */
+typedef struct pool {
+    uint32_t first, count;
+    double *weights; /* [count + imagined ones] */
+} pool;
+
+/* Clips of ten shots, one in CONTROLS_TURN of which is from those left out by controls if there are some.
+
+   Few shots say little: all may have been easy by chance, and leaving out shots of a training says less about that
+   training than about others like it, since one whose shots are hard to do without has learnt more from them. So to the
+   shots played pairs are added that nobody has seen, one all hits and one without (Laplace's rule of succession): one
+   pair, and more where the shots disagree. */
+static uint32_t imagined_pairs(const played *p, uint32_t count) {
+    static const double for_disagreement = 12; /* pairs for a variance of 1; that of hits or none is 1/4 */
+    double sum = 0, squares = 0;
+    for (uint32_t s = 0; s < count; s++) {
+        double hits = 0, frames = p->first[s + 1] - p->first[s];
+        for (uint32_t f = p->first[s]; f < p->first[s + 1]; f++) hits += p->hit[f];
+        sum += hits / frames, squares += hits / frames * hits / frames;
+    }
+    double variance = count > 1 ? fmax(0, squares - sum * sum / count) / (count - 1) : 0;
+    return 1 + (uint32_t)fmin(for_disagreement * variance + 0.5, MOST_PAIRS - 1);
+}
+
+static void draw_clips(const played *p, uint32_t by_controls, uint64_t *random, pelt_arena *arena,
                        pelt_keys_forecast *forecast) {
     double *hits = PELT_NEW(arena, DRAWS, double), *evaluated = PELT_NEW(arena, DRAWS, double);
-    uint64_t random = 0x2545f4914f6cdd1du + seed;
     bool both = by_controls && by_controls < p->shot_count;
+    pool pools[2] = {{0, both ? by_controls : p->shot_count, NULL}, {by_controls, p->shot_count - by_controls, NULL}};
+    uint32_t imagined = 2 * imagined_pairs(p, pools[0].count);
+    for (int i = 0; i < 2; i++) pools[i].weights = PELT_NEW(arena, pools[i].count + imagined, double);
+    double usual_length = (double)p->count / p->shot_count;
     for (int d = 0; d < DRAWS; d++) {
-        double frames = 0;
-        for (int s = 0; s < SHOTS_OF_A_CLIP; s++) {
-            uint32_t from = both && s % 2 ? by_controls : 0, to = both && !(s % 2) ? by_controls : p->shot_count;
-            random = random * 6364136223846793005u + 1442695040888963407u;
-            uint32_t shot = from + (uint32_t)((random >> 33) % (to - from));
-            for (uint32_t f = p->first[shot]; f < p->first[shot + 1]; f++)
-                hits[d] += p->hit[f], evaluated[d] += p->evaluated[f], frames++;
+        double frames = 0, real = 0;
+        for (int i = 0; i < 1 + both; i++) draw_weights(random, pools[i].weights, pools[i].count + imagined);
+        for (int s = 0; s < SHOTS_OF_A_CLIP || !(real > 0); s++) {
+            const pool *from = &pools[both && s % CONTROLS_TURN == CONTROLS_TURN - 1];
+            uint32_t shot = draw_one(random, from->weights, from->count + imagined);
+            if (shot >= from->count) {
+                hits[d] += (shot - from->count) % 2 ? usual_length : 0, frames += usual_length;
+                continue;
+            }
+            for (uint32_t f = p->first[from->first + shot]; f < p->first[from->first + shot + 1]; f++)
+                hits[d] += p->hit[f], evaluated[d] += p->evaluated[f], frames++, real++;
         }
-        hits[d] /= frames, evaluated[d] /= frames;
+        hits[d] /= frames, evaluated[d] /= real;
     }
     forecast->hit_rate = range_of(hits), forecast->evaluated = range_of(evaluated);
 }
 
 /* 0.5% of the frames of ten shots are 5% of one shot: the worst. How bad the worst of ten others will be is not in the
    shots played: the next one is as likely worse. So the logarithms of the errors of shots, the first `count` of those
-   played, are taken to be normal. The largest of ten normal numbers is 1.54 deviations over the mean in the middle, and
-   0.65 to 2.57 in 9 of 10 cases. */
-static pelt_forecast worst_of_ten(const played *p, uint32_t count, pelt_arena *arena) {
+   played, are taken to be normal, and the largest of ten such numbers is drawn. */
+static pelt_forecast worst_of_ten(const played *p, uint32_t count, uint64_t *random, pelt_arena *arena) {
     static const double tiny = 1e-9;
     float *list = PELT_NEW(arena, p->count, float);
-    double sum = 0, squares = 0;
+    double *logs = PELT_NEW(arena, count, double), *weights = PELT_NEW(arena, count, double),
+           *worst = PELT_NEW(arena, DRAWS, double);
     for (uint32_t s = 0; s < count; s++) {
         size_t frames = p->first[s + 1] - p->first[s];
         memcpy(list, p->error + p->first[s], frames * sizeof *list);
-        double x = log(pelt_quantile_floats(list, frames, 0.95) + tiny);
-        sum += x, squares += x * x;
+        logs[s] = log(pelt_quantile_floats(list, frames, 0.95) + tiny);
     }
-    double mean = sum / count, deviation = count > 1 ? sqrt(fmax(0, squares - sum * mean) / (count - 1)) : 0;
-    return (pelt_forecast){exp(mean + 1.54 * deviation), exp(mean + 0.65 * deviation), exp(mean + 2.57 * deviation)};
+    for (int d = 0; d < DRAWS; d++) {
+        double sum = 0, mean = 0, square = 0, most = -INFINITY;
+        draw_weights(random, weights, count);
+        for (uint32_t s = 0; s < count; s++) sum += weights[s], mean += weights[s] * logs[s];
+        mean /= sum;
+        for (uint32_t s = 0; s < count; s++) square += weights[s] * (logs[s] - mean) * (logs[s] - mean);
+        double deviation = count > 1 ? sqrt(square / sum * count / (count - 1)) : 0;
+        for (int s = 0; s < SHOTS_OF_A_CLIP; s++) most = fmax(most, mean + deviation * draw_normal(random));
+        worst[d] = exp(most);
+    }
+    return range_of(worst);
 }
 
 pelt_result pelt_keys_rehearse(pelt_keys_training *t, const pelt_keys_model *model, const pelt_map *map,
@@ -254,20 +320,24 @@ pelt_result pelt_keys_rehearse(pelt_keys_training *t, const pelt_keys_model *mod
                   .hit = PELT_NEW(work, room, uint8_t),
                   .error = PELT_NEW(work, room, float),
                   .evaluated = PELT_NEW(work, room, float)};
+    uint32_t *by_shots = PELT_NEW(work, t->s.column_count, uint32_t);
+    for (uint32_t c = 0; c < t->s.column_count; c++)
+        by_shots[c] = t->shot[c] == UINT32_MAX ? BY_SHOTS : t->shot[c] % BY_SHOTS;
     uint32_t *folds[BY_CONTROLS], groups = pelt_control_folds(t, frames, BY_CONTROLS, work, folds);
     uint32_t by_controls = 0; /* the first shot left out by controls */
     pelt_result result = PELT_OK;
-    for (uint32_t i = 0; i < PELT_FOLDS + groups && !result; i++) {
-        if (pelt_should_stop(&t->options->progress, "rehearsing", (double)i / (PELT_FOLDS + groups)))
+    for (uint32_t i = 0; i < BY_SHOTS + groups && !result; i++) {
+        if (pelt_should_stop(&t->options->progress, "rehearsing", (double)i / (BY_SHOTS + groups)))
             return pelt_stopped(error);
-        bool shots = i < PELT_FOLDS;
-        if (i == PELT_FOLDS) by_controls = all.shot_count;
-        result = rehearse(model, map, frames, columns, shots ? t->fold : folds[i - PELT_FOLDS], shots ? i : 1, &t->gap,
+        bool shots = i < BY_SHOTS;
+        if (i == BY_SHOTS) by_controls = all.shot_count;
+        result = rehearse(model, map, frames, columns, shots ? by_shots : folds[i - BY_SHOTS], shots ? i : 1, &t->gap,
                           &all, &report->forecast, error);
     }
     if (result || !all.shot_count) return result;
-    draw_clips(&all, by_controls, t->options->seed, work, &report->forecast);
-    report->forecast.error_p995 = worst_of_ten(&all, by_controls ? by_controls : all.shot_count, work);
+    uint64_t random = 0x2545f4914f6cdd1du + t->options->seed;
+    draw_clips(&all, by_controls, &random, work, &report->forecast);
+    report->forecast.error_p995 = worst_of_ten(&all, by_controls ? by_controls : all.shot_count, &random, work);
     report->forecast.frames = all.count;
     return PELT_OK;
 }

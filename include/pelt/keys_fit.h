@@ -110,6 +110,8 @@ typedef struct pelt_keys_options {
     uint32_t batch;  /* vectors per batch of the recipe paper, each of which gives two keys; 0: 20 */
     uint32_t grid;   /* fewer than the keys: this many are spread evenly, so that no large part has none; the recipe
                        paper seeds them into its first batch, pelt adds them last */
+    double spacing;  /* 0 to 1: no two keys are closer than this fraction of the diagonal, while there are other points;
+                        0: 0.012. The recipe paper has none */
     const uint32_t *fiducials; /* [fiducial_count] points that are always keys, such as the corners of the mouth */
     uint32_t fiducial_count;
     bool uncentred;         /* do not subtract the mean: if no signal means 0 (light) */

@@ -134,8 +134,8 @@ class Misfit(c.Structure):
 class KeysOptions(c.Structure):
     c_name = "pelt_keys_options"
     _fields_ = [
-        ("recipe", I), ("keys", U), ("basis", U), ("error", D), ("residual", D), ("batch", U), ("grid", U), ("fiducials", P),
-        ("fiducial_count", U), ("uncentred", c.c_bool), ("shared", c.c_bool), ("engine_points", U), ("regions", U),
+        ("recipe", I), ("keys", U), ("basis", U), ("error", D), ("residual", D), ("batch", U), ("grid", U), ("spacing", D),
+        ("fiducials", P), ("fiducial_count", U), ("uncentred", c.c_bool), ("shared", c.c_bool), ("engine_points", U), ("regions", U),
         ("witnesses", U), ("ridge", D), ("bar", D), ("positions", P), ("diagonal", D), ("exact", c.c_bool), ("previous", P),
         ("memory", S), ("seed", U), ("describe", P), ("describe_user", P), ("progress", Progress),
     ]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes as c
-import json
 from dataclasses import dataclass, field
 from typing import Any, Callable, NamedTuple, Optional, Union
 
@@ -11,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import Floats, address, aligned, finite, floats, integers, there
-from ._library import ArgumentError, Failure, Handle, check_layout, done, good, lib, path_of, result_error, text_of, word
+from ._library import ArgumentError, Failure, Handle, check_layout, good, lib, path_of, result_error, text_of, word
 from ._structs import (
     EVALUATE, READ, EngineCall, FrameInfo, Frames, KeysFrame, KeysMeasureOptions, KeysMeasureOutput, KeysOptions,
     KeysReportOutput, Misfit, Range, SoftCacheOptions, SoftCacheState,
 )  # fmt: skip
+from ._stored import Memory, PathLike, Stored, about_of, memory_of
 from ._work import ProgressFunction, Watch
-from .skin import PathLike
 
 Engine = Callable[[Floats, NDArray[np.uint32]], ArrayLike]
 """The slow calculation: from controls [controls] and numbers of points [n] to values [n, components]."""
@@ -139,12 +138,11 @@ class _FrameSource:
             raise self._problem
 
 
-class _Memory:
+class _Memory(Memory):
     """An opened .keys file."""
 
     def __init__(self, owner: object, start: int, size: int) -> None:
-        self._owner = owner
-        self.start, self.size = start, size
+        super().__init__(owner, start, size)
         self.keys = c.create_string_buffer(lib.pelt_sizeof_keys())
         result = lib.pelt_keys_open(start, size, self.keys)
         if result:
@@ -154,15 +152,17 @@ class _Memory:
         self.key_count = int(lib.pelt_keys_key_count(self.keys))
 
 
-class Keys:
+class Keys(Stored[_Memory]):
     """Key points, as `train_keys` makes them or `Keys.read` reads them.
 
     Attributes:
         report: what training found; None for files.
     """
 
+    _opens, _words = _Memory, "these key points have"
+
     def __init__(self, memory: _Memory, report: Optional[KeysReport] = None) -> None:
-        self._memory: Optional[_Memory] = memory
+        self._memory = memory
         self.report = report
 
     @classmethod
@@ -170,44 +170,7 @@ class Keys:
         """Reads a .keys file."""
         failure = Failure()
         opened = c.create_string_buffer(lib.pelt_sizeof_keys())
-        return cls(_memory_of(good(lib.pelt_keys_read(path_of(path), opened, failure.buffer), failure)))
-
-    @classmethod
-    def from_bytes(cls, data: Union[bytes, bytearray, memoryview]) -> Keys:
-        """Opens the bytes of a .keys file; they are copied and checked."""
-        try:
-            given = np.frombuffer(data, np.uint8)
-        except (TypeError, ValueError) as problem:
-            raise ArgumentError(f"data: {problem}", option="data") from None
-        own = aligned(len(given))
-        own[:] = given
-        return cls(_Memory(own, own.ctypes.data, len(own)))
-
-    def to_bytes(self) -> bytes:
-        """The bytes of its .keys file."""
-        memory = self._open()
-        return c.string_at(memory.start, memory.size)
-
-    def save(self, path: PathLike) -> None:
-        """Writes a .keys file, which appears whole or not at all."""
-        memory, failure = self._open(), Failure()
-        held = (c.c_void_p * 2)(memory.start, memory.size)  # a pelt_bytes
-        done(lib.pelt_bytes_write(held, path_of(path), failure.buffer), failure)
-
-    def _open(self) -> _Memory:
-        if self._memory is None:
-            raise ArgumentError("these key points have been closed")
-        return self._memory
-
-    def close(self) -> None:
-        """Lets go of the memory; soft caches that use it keep it until they go."""
-        self._memory = None
-
-    def __enter__(self) -> Keys:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        return cls(memory_of(_Memory, good(lib.pelt_keys_read(path_of(path), opened, failure.buffer), failure)))
 
     def __repr__(self) -> str:
         if self._memory is None:
@@ -253,12 +216,7 @@ class Keys:
     @property
     def about(self) -> dict[str, Any]:
         """The text for people in the file."""
-        about = word(lib.pelt_keys_about(self._open().keys))
-        try:
-            found = json.loads(about) if about else {}
-        except ValueError:
-            return {"text": about}
-        return found if isinstance(found, dict) else {"text": about}
+        return about_of(word(lib.pelt_keys_about(self._open().keys)))
 
     def fill(self, key_values: ArrayLike) -> Filled:
         """From values at the keys to values at all points.
@@ -322,11 +280,6 @@ class Keys:
     def soft_cache(self, engine: Engine, control_count: int, **options: Union[float, bool]) -> SoftCache:
         """A soft cache: it computes keys, and more where they disagree, by `engine`. See `SoftCache`."""
         return SoftCache(self, engine, control_count, **options)
-
-
-def _memory_of(pointer: c.c_void_p) -> _Memory:
-    handle = Handle(pointer, "pelt_bytes_free")
-    return _Memory(handle, lib.pelt_bytes_data(pointer), lib.pelt_bytes_size(pointer))
 
 
 def _measure_of(m: KeysMeasureOutput, handle: Handle) -> KeysMeasure:
@@ -404,7 +357,7 @@ def train_keys(
     if not made:
         watch.check()
         source.check()
-    return Keys(_memory_of(good(made, failure)), _report_of(found))
+    return Keys(memory_of(_Memory, good(made, failure)), _report_of(found))
 
 
 def _report_of(r: KeysReportOutput) -> KeysReport:

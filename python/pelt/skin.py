@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes as c
-import json
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Union
 
@@ -14,13 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from ._arrays import Floats, address, aligned, finite, floats, integers, target
 from ._library import ArgumentError, Failure, Handle, check_layout, done, good, lib, path_of, result_error, word
 from ._structs import ExportFramesOptions, ExportOptions, ExportReportOutput, Output, PoseInput, Range, Stream
+from ._stored import Memory, PathLike, Stored, about_of, memory_of
 from ._work import ProgressFunction, Watch
 from .character import TRANSFORM, Character, Clip, ExampleList, ExamplesLike, lists_of
 
 if TYPE_CHECKING:
     from .fitting import FitReport
-
-PathLike = Union[str, "os.PathLike[str]"]
 
 
 @dataclass(frozen=True)
@@ -141,12 +138,11 @@ class ExportReport:
     refitted_rms: float
 
 
-class _Memory:
+class _Memory(Memory):
     """An opened skin: its bytes, the pelt_skin that points into them, and scratch memory to reuse."""
 
     def __init__(self, owner: object, start: int, size: int) -> None:
-        self._owner = owner
-        self.start, self.size = start, size
+        super().__init__(owner, start, size)
         self.skin = c.create_string_buffer(lib.pelt_sizeof_skin())
         result = lib.pelt_open(start, size, self.skin)
         if result:
@@ -171,17 +167,18 @@ class _Memory:
             self._scratch.append(scratch)
 
 
-class Skin:
+class Skin(Stored[_Memory]):
     """A skin, as `pelt.fit` makes it or `Skin.read` reads it. Several threads may use one at once.
 
     Attributes:
         report: what the fit found out; None for skins that were read.
     """
 
+    _opens, _words = _Memory, "this skin has"
     report: Optional[FitReport]
 
     def __init__(self, memory: _Memory, character: Optional[Character] = None, report: Optional[FitReport] = None) -> None:
-        self._memory: Optional[_Memory] = memory
+        self._memory = memory
         self._character = character
         self.report = report
 
@@ -191,48 +188,12 @@ class Skin:
         failure = Failure()
         opened = c.create_string_buffer(lib.pelt_sizeof_skin())
         pointer = good(lib.pelt_skin_read(path_of(path), opened, failure.buffer), failure)
-        return cls(_memory_of(pointer))
-
-    @classmethod
-    def from_bytes(cls, data: Union[bytes, bytearray, memoryview]) -> Skin:
-        """Opens the bytes of a .pelt file; they are copied and checked."""
-        try:
-            given = np.frombuffer(data, np.uint8)
-        except (TypeError, ValueError) as problem:
-            raise ArgumentError(f"data: {problem}", option="data") from None
-        own = aligned(len(given))
-        own[:] = given
-        return cls(_Memory(own, own.ctypes.data, len(own)))
-
-    def to_bytes(self) -> bytes:
-        """The bytes of its .pelt file."""
-        memory = self._open()
-        return c.string_at(memory.start, memory.size)
-
-    def save(self, path: PathLike) -> None:
-        """Writes a .pelt file, which appears whole or not at all."""
-        failure = Failure()
-        memory = self._open()
-        held = (c.c_void_p * 2)(memory.start, memory.size)  # a pelt_bytes
-        done(lib.pelt_bytes_write(held, path_of(path), failure.buffer), failure)
-
-    # -- Lifetime --------------------------------------------------------------------------------------------------------
-
-    def _open(self) -> _Memory:
-        if self._memory is None:
-            raise ArgumentError("this skin has been closed")
-        return self._memory
+        return cls(memory_of(_Memory, pointer))
 
     def close(self) -> None:
         """Lets go of the memory."""
-        self._memory = None
+        super().close()
         self._character = None
-
-    def __enter__(self) -> Skin:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- What is in it -----------------------------------------------------------------------------------------------------
 
@@ -289,12 +250,7 @@ class Skin:
     @property
     def about(self) -> dict[str, Any]:
         """The text for people in the file: method, options, errors."""
-        about = word(lib.pelt_skin_about(self._open().skin))
-        try:
-            found = json.loads(about) if about else {}
-        except ValueError:
-            return {"text": about}
-        return found if isinstance(found, dict) else {"text": about}
+        return about_of(word(lib.pelt_skin_about(self._open().skin)))
 
     # -- Running it ----------------------------------------------------------------------------------------------------------
 
@@ -515,14 +471,8 @@ class Skin:
         return None if self._character is None else html_or_none(self._character, self)
 
 
-def _memory_of(pointer: c.c_void_p) -> _Memory:
-    """Takes a pelt_bytes."""
-    handle = Handle(pointer, "pelt_bytes_free")
-    return _Memory(handle, lib.pelt_bytes_data(pointer), lib.pelt_bytes_size(pointer))
-
-
 def skin_of(pointer: c.c_void_p, character: Character, report: Optional[FitReport]) -> Skin:
-    return Skin(_memory_of(pointer), character, report)
+    return Skin(memory_of(_Memory, pointer), character, report)
 
 
 def _stream(array: Floats) -> Stream:
