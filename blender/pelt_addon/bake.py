@@ -47,8 +47,8 @@ def bake_keys(context, player, requests):
     depsgraph = context.evaluated_depsgraph_get()
     collection, made = result_collection(context, subject), []
     for part in subject.parts:
-        mesh = preview.mesh_of(part, depsgraph)
-        copy = bpy.data.objects.new(f"{part.name} baked", mesh)
+        mesh = preview.mesh_of(part, depsgraph, "baked")
+        copy = bpy.data.objects.new(mesh.name, mesh)
         copy["pelt"] = "baked"
         collection.objects.link(copy)
         set_vertices(mesh, player.points(part, rest))
@@ -72,9 +72,11 @@ def _around(request, frame):
 
 def animate_keys(keys, tracks, clips):
     """Keyframes of shape keys: of each block {clip: [(frame, value)]}. A clip is an action of its own, in which other clips' are 0."""
+    actions = []
     for clip in clips:
         action = bpy.data.actions.new(f"{clip} {keys.user.name}")
         action.use_fake_user = True
+        actions.append(action)
         assign(keys, action)
         first = min(frame for _, of_clip in tracks for frame, _ in of_clip.get(clip, []))
         for block, of_clip in tracks:
@@ -84,7 +86,7 @@ def animate_keys(keys, tracks, clips):
         for curve in curves(action):
             for point in curve.keyframe_points:
                 point.interpolation = "LINEAR"
-    assign(keys, bpy.data.actions[f"{clips[0]} {keys.user.name}"])
+    assign(keys, actions[0])
 
 
 # -- Point caches --------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Examples from Blender's own evaluation: the pose of the armature and the shape of its objects, frame by frame.
 
 The rest is what Blender makes of the armature in its rest position, with everything but physics: modifiers that change the shape
-at rest are part of it. Work is done in generators that yield how far they are, so that a panel can stay alive meanwhile; whoever
+at rest are part of it. The motion of the armature object itself is taken out of the examples: where a character walks to must not
+change its shape. Work is done in generators that yield how far they are, so that a panel can stay alive meanwhile; whoever
 closes one early gets the scene back as it was."""
 
 from dataclasses import dataclass, field
@@ -142,7 +143,7 @@ def collect(subject, requests):
             if request.action:
                 restored.stop_animation()
                 assign(subject.rig, _action(request.action))
-            track = _Track(subject, rest, len(request.frames))
+            track = _Track(subject, rest, rest_pose[0], len(request.frames))
             for frame in _stepped(request.frames, things):
                 bpy.context.scene.frame_set(frame)
                 if frame in track.wanted(request):
@@ -263,8 +264,8 @@ def _split(count, corners, normals, uvs):
 class _Track:
     """What a clip will be made of."""
 
-    def __init__(self, subject, rest, frames):
-        self.rest = rest
+    def __init__(self, subject, rest, root, frames):
+        self.rest, self.root = rest, root
         self.vertices = sum(part.whole for part in subject.parts)
         self.poses = np.empty((frames, 1 + len(subject.bones), 4, 4))
         self.positions = np.empty((frames, self.vertices, 3), np.float32)
@@ -280,20 +281,22 @@ class _Track:
 
     def take(self, subject):
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        self.poses[self.at] = pose = subject.pose(depsgraph)
+        pose = subject.pose(depsgraph)
         if not np.isfinite(pose).all():
             raise Problem(f"A bone of '{subject.armature}' is not finite in frame {bpy.context.scene.frame_current}: look at its drivers.")
         self.controls.append(subject.control_values(depsgraph))
+        home = self.root @ np.linalg.inv(pose[0])
+        self.poses[self.at] = pose = home @ pose
         rests = {id(part): rest for part, rest in zip(subject.parts, self.rest)}
-        subject.visit(depsgraph, lambda part, mesh, place: self._part(subject, part, rests[id(part)], mesh, place, pose))
+        subject.visit(depsgraph, lambda part, mesh, place: self._part(subject, part, rests[id(part)], mesh, home @ UP @ place, pose))
         self.at += 1
 
     def _part(self, subject, part, rest, mesh, place, pose):
         frame = bpy.context.scene.frame_current
         if len(mesh.vertices) != part.count or not np.array_equal(corners_of(mesh), rest.corners):
             raise Problem(_changed(part, frame, len(mesh.vertices)))
-        self._stays(subject, part, UP @ place, pose, frame)
-        points = moved(vertices_of(mesh), UP @ place)
+        self._stays(subject, part, place, pose, frame)
+        points = moved(vertices_of(mesh), place)
         if not np.isfinite(points).all():
             raise Problem(f"A vertex of '{part.name}' is not finite in frame {frame}: look at its modifiers there.")
         self.positions[self.at, part.first : part.first + part.whole] = points[rest.source]

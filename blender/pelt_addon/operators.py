@@ -7,6 +7,7 @@ from .bake import bake_keys, write_caches
 from .examples import Request, frames_of_actions, frames_of_scene
 from .fitting import Job, sessions
 from .library import Problem, pelt
+from .native_rig import has_negative_weights, make_rig
 from .settings import BONES, METHODS, SOURCES
 from .subject import armature_of, subject_of
 
@@ -222,6 +223,22 @@ class PELT_OT_bake_keys(Reported, bpy.types.Operator):
         return f"Baked {', '.join(thing.name for thing in made)}."
 
 
+class PELT_OT_make_rig(Reported, bpy.types.Operator):
+    """Makes the skin a rig of Blender's own: fitted weights as vertex groups, driven joints as bones with constraints and drivers, the corrective as shape keys with keyframes"""
+
+    bl_idname, bl_label, bl_options = "pelt.make_rig", "Make a Rig", {"REGISTER", "UNDO"}
+
+    def work(self, context):
+        player = player_for(context)
+        subject = player.subject
+        if has_negative_weights(player.skin) and subject.armature in sessions:
+            examples = sessions[subject.armature].examples
+            player = preview.Player(subject, player.skin.convex([clip for clip, _ in examples.clips.values()]))
+            self.report({"INFO"}, "Weights were refitted so that none is negative: Blender has no others.")
+        made, left = make_rig(context, player, requests_of(context, subject.rig), context.scene.pelt.keys)
+        return f"Made {', '.join(thing.name for thing in made)}; shape keys leave out {left:.2g} at most."
+
+
 class PathOperator(Reported):
     """Asks for a file where none is given."""
 
@@ -276,8 +293,8 @@ class PELT_OT_save_examples(PathOperator, bpy.types.Operator):
 
 
 CLASSES = [
-    PELT_OT_fit, PELT_OT_cancel, PELT_OT_preview, PELT_OT_preview_remove, PELT_OT_bake_keys, PELT_OT_point_cache, PELT_OT_save_skin,
-    PELT_OT_save_examples,
+    PELT_OT_fit, PELT_OT_cancel, PELT_OT_preview, PELT_OT_preview_remove, PELT_OT_bake_keys, PELT_OT_make_rig, PELT_OT_point_cache,
+    PELT_OT_save_skin, PELT_OT_save_examples,
 ]  # fmt: skip
 
 

@@ -32,9 +32,13 @@ class Player:
         self._controls = [numbers.index(name) for name in skin.controls]
         self._out = np.empty((skin.vertex_count, 3), np.float32)
 
+    def pose(self, depsgraph):
+        """[joints, 3, 4] in the scene, in the order of the skin."""
+        return self.subject.pose(depsgraph)[self._joints, :3]
+
     def evaluate(self, depsgraph):
         """[vertices, 3] in the scene, with y up, as libpelt has them."""
-        pose = self.subject.pose(depsgraph)[self._joints, :3]
+        pose = self.pose(depsgraph)
         controls = np.array(self.subject.control_values(depsgraph), np.float32)[self._controls] if self._controls else None
         return self.skin.evaluate_matrices(pose, controls, out=self._out)
 
@@ -92,8 +96,8 @@ def show(context, subject, skin, offset=(0.0, 0.0, 0.0), colors=True, scale=0.01
     collection["pelt_colors"], collection["pelt_scale"], collection["pelt_diagonal"] = bool(colors), float(scale), _diagonal(skin)
     depsgraph = context.evaluated_depsgraph_get()
     for number, part in enumerate(subject.parts):
-        mesh = mesh_of(part, depsgraph)
-        copy = bpy.data.objects.new(f"{part.name} pelt", mesh)
+        mesh = mesh_of(part, depsgraph, "pelt")
+        copy = bpy.data.objects.new(mesh.name, mesh)
         copy["pelt"] = number
         copy.location = offset
         collection.objects.link(copy)
@@ -110,11 +114,11 @@ def show(context, subject, skin, offset=(0.0, 0.0, 0.0), colors=True, scale=0.01
 show.count = 0
 
 
-def mesh_of(part, depsgraph):
-    """A mesh of its own, with the vertices of a part as they are now."""
+def mesh_of(part, depsgraph, what):
+    """A mesh of its own, with the vertices of a part as they are now, named after it and what it is for."""
     shown = bpy.data.objects[part.instance[0] if part.instance else part.object]
     mesh = bpy.data.meshes.new_from_object(shown.evaluated_get(depsgraph), preserve_all_data_layers=True, depsgraph=depsgraph)
-    mesh.name = f"{part.name} pelt"
+    mesh.name = f"{part.name} {what}"
     if len(mesh.vertices) != part.count:
         found = len(mesh.vertices)
         bpy.data.meshes.remove(mesh)
