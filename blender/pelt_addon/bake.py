@@ -7,20 +7,19 @@ import numpy as np
 
 from . import preview
 from .arrays import matrix, moved, set_vertices
-from .examples import _Restored, _action
+from .examples import Restored
 from .library import Problem
 from .versions import assign, curves
 
 
 def play(subject, requests):
     """Generator over (request, frame, depsgraph); afterwards the scene is as it was."""
-    restored = _Restored(subject)
+    restored = Restored(subject)
     preview.is_paused = True
     try:
         for request in requests:
             if request.action:
-                restored.stop_animation()
-                assign(subject.rig, _action(request.action))
+                restored.play(request.action)
             for frame in request.frames:
                 bpy.context.scene.frame_set(frame)
                 yield request, frame, bpy.context.evaluated_depsgraph_get()

@@ -32,7 +32,8 @@ class Examples:
     subject: Subject
     character: object  # a pelt.Character
     clips: dict  # name: (pelt.Clip, Request)
-    rest: list  # of each part: a Rest
+    arrays: dict  # that the character was made of
+    materials: list  # of each part: [triangles] the number of the material
     warnings: list = field(default_factory=list)
 
 
@@ -73,7 +74,7 @@ def actions_of(rig):
 
 def frames_of_actions(rig, names, step=1):
     """A request for each action by name; without names for all of the armature."""
-    actions = [_action(name) for name in names] or actions_of(rig)
+    actions = [action_of(name) for name in names] or actions_of(rig)
     if not actions:
         raise Problem(f"There is no action with bones of '{rig.name}': animate it, or use the frames of the scene.")
     found = []
@@ -85,7 +86,7 @@ def frames_of_actions(rig, names, step=1):
     return found
 
 
-def _action(name):
+def action_of(name):
     action = bpy.data.actions.get(name)
     if action is None:
         raise Problem(f"There is no action '{name}': the file has {', '.join(a.name for a in bpy.data.actions) or 'none'}.")
@@ -95,16 +96,40 @@ def _action(name):
 # -- Evaluation ------------------------------------------------------------------------------------------------------------
 
 
-class _Restored:
-    """The scene as it was before: frame, action, pose, modifiers."""
+class _Pose:
+    """The transform properties of an armature's bones, and of the armature, as they are set: not by matrices, which lose turns."""
+
+    NAMES = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
+
+    def __init__(self, rig):
+        self.values = [(owner, name, tuple(getattr(owner, name))) for owner in [rig, *rig.pose.bones] for name in self.NAMES]
+        self.bones = list(rig.pose.bones)
+
+    def clear(self):
+        for bone in self.bones:
+            bone.matrix_basis.identity()
+
+    def put_back(self):
+        for owner, name, value in self.values:
+            setattr(owner, name, value)
+
+
+class Restored:
+    """The scene as it was before: frame, action, pose."""
 
     def __init__(self, subject):
         self.scene, self.rig = bpy.context.scene, subject.rig
         self.frame = (self.scene.frame_current, self.scene.frame_subframe)
         data = self.rig.animation_data
         self.animation = None if data is None else (data.action, getattr(data, "action_slot", None), data.use_nla)
-        self.pose = [(bone, bone.matrix_basis.copy()) for bone in self.rig.pose.bones]
+        self.pose = _Pose(self.rig)
         self.had_animation = data is not None
+
+    def play(self, action):
+        """Plays an action alone; what it leaves alone is at rest."""
+        self.stop_animation()
+        self.pose.clear()
+        assign(self.rig, action_of(action))
 
     def stop_animation(self):
         data = self.rig.animation_data
@@ -123,8 +148,7 @@ class _Restored:
         self.play_animation()
         if not self.had_animation and self.rig.animation_data:
             self.rig.animation_data_clear()
-        for bone, basis in self.pose:
-            bone.matrix_basis = basis
+        self.pose.put_back()
         self.scene.frame_set(self.frame[0], subframe=self.frame[1])
 
 
@@ -133,7 +157,7 @@ def collect(subject, requests):
     library = pelt()
     things = [bpy.data.objects[part.object] for part in subject.parts]
     warnings = hidden_modifiers(dict.fromkeys(things))
-    restored = _Restored(subject)
+    restored = Restored(subject)
     preview.is_paused = True
     try:
         rest, rest_pose, rest_controls = _rest(subject, requests[0], restored)
@@ -141,8 +165,7 @@ def collect(subject, requests):
         total, done = sum(len(request.frames) for request in requests), 0
         for request in requests:
             if request.action:
-                restored.stop_animation()
-                assign(subject.rig, _action(request.action))
+                restored.play(request.action)
             track = _Track(subject, rest, rest_pose[0], len(request.frames))
             for frame in _stepped(request.frames, things):
                 bpy.context.scene.frame_set(frame)
@@ -155,22 +178,20 @@ def collect(subject, requests):
         preview.is_paused = False
         restored.put_back()
     warnings += _sheared(subject, tracks)
-    character = _character(library, subject, rest, rest_pose, rest_controls)
+    arrays = _arrays(library, subject, rest, rest_pose, rest_controls)
+    character = library.Character(**arrays)
     clips = {}
     for request, track in zip(requests, tracks):
         poses = library.transforms(track.poses, subject.parents)
         controls = np.array(track.controls, np.float32) if subject.controls else None
-        clips[request.name] = (character.add_clip(request.name, poses, track.positions, controls=controls), request)
-    return Examples(subject, character, clips, rest, warnings)
+        clip = character.add_clip(request.name, poses, track.positions, controls=controls, frames_per_second=frame_rate())
+        clips[request.name] = (clip, request)
+    return Examples(subject, character, clips, arrays, [part.materials for part in rest], warnings)
 
 
-def finish(work):
-    """Runs a generator to its end: what it returns."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return end.value
+def frame_rate():
+    render = bpy.context.scene.render
+    return render.fps / render.fps_base
 
 
 def _stepped(frames, things):
@@ -189,15 +210,13 @@ def _rest(subject, request, restored):
     """Every part at rest, the joints, and the controls; the armature object is where it is in the first frame."""
     scene, rig = bpy.context.scene, subject.rig
     if request.action:
-        restored.stop_animation()
-        assign(rig, _action(request.action))
+        restored.play(request.action)
     scene.frame_set(request.frames[0])
     switched = [m for part in subject.parts for m in bpy.data.objects[part.object].modifiers if m.type in PHYSICS and m.show_viewport]
-    pose = [(bone, bone.matrix_basis.copy()) for bone in rig.pose.bones]
+    pose = _Pose(rig)
     try:
         restored.stop_animation()
-        for bone, _ in pose:
-            bone.matrix_basis.identity()  # drivers may read these properties
+        pose.clear()  # drivers may read these properties
         rig.data.pose_position = "REST"
         for modifier in switched:
             modifier.show_viewport = False
@@ -211,8 +230,7 @@ def _rest(subject, request, restored):
         rig.data.pose_position = "POSE"
         for modifier in switched:
             modifier.show_viewport = True
-        for bone, basis in pose:
-            bone.matrix_basis = basis
+        pose.put_back()
         restored.play_animation()
     at = 0
     for part, rest in found:
@@ -341,14 +359,15 @@ def _sheared(subject, tracks):
     return [f"The bone '{name}' is sheared by its parent's uneven scale (by {worst:.2g}), which no player plays: set its Inherit Scale to Aligned."]
 
 
-def _character(library, subject, rest, joints, controls):
+def _arrays(library, subject, rest, joints, controls):
+    """What pelt.Character takes."""
     most = max(part.weights.shape[1] for part in rest)
     wide = lambda array: np.pad(array, ((0, 0), (0, most - array.shape[1])))  # noqa: E731
     triangles = np.concatenate([part.triangles + info.first for part, info in zip(rest, subject.parts)])
     textured = any(part.uvs is not None for part in rest)
-    return library.Character(
-        np.concatenate([part.positions for part in rest]).astype(np.float32),
-        np.ascontiguousarray(triangles, np.uint32),
+    return dict(
+        positions=np.concatenate([part.positions for part in rest]).astype(np.float32),
+        triangles=np.ascontiguousarray(triangles, np.uint32),
         parents=subject.parents,
         rest=library.transforms(joints, subject.parents),
         joints=np.concatenate([wide(part.joints) for part in rest]),

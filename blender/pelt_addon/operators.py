@@ -4,8 +4,9 @@ import bpy
 
 from . import preview
 from .bake import bake_keys, write_caches
-from .examples import Request, frames_of_actions, frames_of_scene
+from .examples import frames_of_actions, frames_of_scene
 from .fitting import Job, sessions
+from .gltf import export_gltf
 from .library import Problem, pelt
 from .native_rig import has_negative_weights, make_rig
 from .settings import BONES, METHODS, SOURCES
@@ -292,9 +293,25 @@ class PELT_OT_save_examples(PathOperator, bpy.types.Operator):
         return f"Wrote {self.path()}."
 
 
+class PELT_OT_export_gltf(PathOperator, bpy.types.Operator):
+    """Writes the character with the skin as plain glTF, which any engine plays: weights, joints, morph targets, materials"""
+
+    bl_idname, bl_label, ending = "pelt.export_gltf", "Export glTF", ".glb"
+
+    targets: bpy.props.IntProperty(name="Morph Targets", default=0, min=0, max=65535, description="At most; 0: as many as every player has")
+    influences: bpy.props.IntProperty(name="Joints per Vertex", default=4, min=0, description="More are refused, since many players read 4; 0: any")
+    materials: bpy.props.BoolProperty(name="Materials", default=True)
+
+    def work(self, context):
+        result = result_for(context)
+        requests = requests_of(context, result.examples.subject.rig)
+        report = export_gltf(result, requests, self.path(), self.targets, self.influences, self.materials)
+        return f"Wrote {self.path()}: {report.target_count} morph targets, {report.driven_count} driven joints, off by {report.worst:.2g} at most."
+
+
 CLASSES = [
     PELT_OT_fit, PELT_OT_cancel, PELT_OT_preview, PELT_OT_preview_remove, PELT_OT_bake_keys, PELT_OT_make_rig, PELT_OT_point_cache,
-    PELT_OT_save_skin, PELT_OT_save_examples,
+    PELT_OT_save_skin, PELT_OT_save_examples, PELT_OT_export_gltf,
 ]  # fmt: skip
 
 

@@ -87,11 +87,15 @@ class PELT_PT_back(Panel, bpy.types.Panel):
         layout.use_property_split, layout.use_property_decorate = True, False
         layout.enabled = bool(sessions) or any("pelt_skin" in c for c in bpy.data.collections)
         column = layout.column(align=True)
+        column.operator("pelt.make_rig", icon="ARMATURE_DATA")
+        column.prop(settings, "keys")
+        column.separator()
         column.operator("pelt.bake_keys", icon="SHAPEKEY_DATA")
         column = layout.column(align=True)
         column.operator("pelt.point_cache", icon="FILE_CACHE")
         column.operator("pelt.save_skin", icon="FILE_TICK")
-        column.operator("pelt.save_examples", icon="EXPORT")
+        column.operator("pelt.export_gltf", icon="EXPORT")
+        column.operator("pelt.save_examples", icon="FILE_NEW")
 
 
 def wrapped(layout, text, width, icon):
