@@ -243,6 +243,8 @@ def _rest(subject, request, restored):
 def _rest_part(subject, part, mesh, place, to_armature):
     thing = bpy.data.objects[part.object]
     corners, own = corners_of(mesh), vertices_of(mesh)
+    if not len(corners):
+        raise Problem(f"'{part.name}' has no faces in frame {bpy.context.scene.frame_current}: switch off the modifier that removes them{_suspect(part)}.")
     turned, uvs = corner_normals(mesh), active_uvs(mesh)
     source, of_corner, chosen = _split(len(own), corners, turned, uvs)
     triangles, materials = triangles_of(mesh)
@@ -332,12 +334,17 @@ class _Track:
             )
 
 
+SUSPECTS = {"DECIMATE", "REMESH", "BOOLEAN", "MASK", "BUILD", "NODES", "EXPLODE", "WELD", "SKIN", "BEVEL", "SOLIDIFY", "SUBSURF", "MULTIRES"}
+
+
+def _suspect(part):
+    names = [m.name for m in bpy.data.objects[part.object].modifiers if m.type in SUSPECTS]
+    return f" (perhaps '{names[-1]}')" if names else ""
+
+
 def _changed(part, frame, count):
-    suspects = {"DECIMATE", "REMESH", "BOOLEAN", "MASK", "BUILD", "NODES", "EXPLODE", "WELD", "SKIN", "BEVEL", "SOLIDIFY", "SUBSURF", "MULTIRES"}
-    names = [m.name for m in bpy.data.objects[part.object].modifiers if m.type in suspects]
-    which = f" (perhaps '{names[-1]}')" if names else ""
     what = f"has {count} vertices in frame {frame} but {part.count} at rest" if count != part.count else f"has other faces in frame {frame} than at rest"
-    return f"'{part.name}' {what}: a skin needs the same mesh in all frames, so switch off the modifier that changes it{which}."
+    return f"'{part.name}' {what}: a skin needs the same mesh in all frames, so switch off the modifier that changes it{_suspect(part)}."
 
 
 def _sheared(subject, tracks):
@@ -356,7 +363,10 @@ def _sheared(subject, tracks):
     if worst < 1e-3:
         return []
     name = subject.joint_names[where]
-    return [f"The bone '{name}' is sheared by its parent's uneven scale (by {worst:.2g}), which no player plays: set its Inherit Scale to Aligned."]
+    return [
+        f"'{name}' is sheared by an uneven scale above it (by {worst:.2g}), which no player plays: apply that scale, or set the bone's Inherit "
+        f"Scale to Aligned."
+    ]
 
 
 def _arrays(library, subject, rest, joints, controls):

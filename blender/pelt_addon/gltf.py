@@ -13,15 +13,17 @@ from .bake import play
 from .examples import frame_rate
 from .library import Problem, pelt
 
-FLOAT, UNSIGNED = 5126, 5125
+FLOAT = 5126
 
 
 def export_gltf(result, requests, path, targets=0, influences=4, materials=True):
     """Writes PATH (.glb) with a clip for each request; unlike the examples, these have the armature object's own motion."""
     library, examples = pelt(), result.examples
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise Problem(f"The folder {folder} does not exist: make it first.")
     character = library.Character(**examples.arrays)
     clips = [_motion(library, character, examples.subject, request) for request in requests]
-    folder = os.path.dirname(os.path.abspath(path))
     with tempfile.TemporaryDirectory(dir=folder, prefix=".pelt") as temporary:
         plain = os.path.join(temporary, "plain.glb")
         report = result.skin.export(plain, clips, character=character, targets=targets, influences=influences)
@@ -82,26 +84,26 @@ class Glb:
         return [primitive for mesh in self.list("meshes") for primitive in mesh["primitives"]]
 
     def split(self, material):
-        """One primitive becomes one for each material; `material` says that of each triangle."""
+        """One primitive becomes one for each material; `material` says that of each triangle. Triangles are sorted where they are."""
         mesh = self.list("meshes")[0]
         primitive = mesh["primitives"][0]
         accessor = self.list("accessors")[primitive["indices"]]
-        corners = np.frombuffer(self.view_bytes(accessor["bufferView"]), "<u4").reshape(-1, 3)
-        mesh["primitives"] = []
-        for number in np.unique(material):
-            chosen = np.ascontiguousarray(corners[material == number], "<u4")
-            view = self.add_view(chosen.tobytes(), 34963)
-            self.list("accessors").append({"bufferView": view, "componentType": UNSIGNED, "count": chosen.size, "type": "SCALAR"})
-            mesh["primitives"].append({**primitive, "indices": len(self.list("accessors")) - 1, "material": int(number)})
-        self._forget(accessor, primitive["indices"])
-
-    def _forget(self, accessor, number):
-        """The old corners, which nothing uses: the new ones of the first material take their place."""
-        first = self.list("meshes")[0]["primitives"][0]
-        accessor.update(self.list("accessors")[first["indices"]])
-        for name in ("min", "max"):
-            accessor.pop(name, None)
-        first["indices"] = number
+        start = self.list("bufferViews")[accessor["bufferView"]].get("byteOffset", 0) + accessor.get("byteOffset", 0)
+        corners = np.frombuffer(self.bytes, "<u4", accessor["count"], start).reshape(-1, 3).copy()
+        order = np.argsort(material, kind="stable")
+        self.bytes[start : start + corners.nbytes] = corners[order].tobytes()
+        numbers, counts = np.unique(material, return_counts=True)
+        mesh["primitives"], at = [], accessor.get("byteOffset", 0)
+        for number, count in zip(numbers.tolist(), counts.tolist()):
+            piece = {key: value for key, value in accessor.items() if key not in ("min", "max")}
+            piece.update(byteOffset=at, count=3 * count)
+            at += 12 * count
+            if mesh["primitives"]:
+                self.list("accessors").append(piece)
+                mesh["primitives"].append({**primitive, "indices": len(self.list("accessors")) - 1, "material": number})
+            else:
+                self.list("accessors")[primitive["indices"]] = piece
+                mesh["primitives"].append({**primitive, "material": number})
 
     def write(self, path):
         self.bytes += b"\0" * (-len(self.bytes) % 4)
@@ -161,7 +163,7 @@ def _add_materials(file, examples, folder):
 
 
 def _exported(materials, path):
-    if not hasattr(np, "bool"):
+    if "bool" not in vars(np):
         np.bool = bool  # the exporter of Blender 3.4 is older than numpy 1.24
     if not hasattr(bpy.types, "EXPORT_SCENE_OT_gltf"):
         import addon_utils

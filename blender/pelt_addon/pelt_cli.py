@@ -61,8 +61,10 @@ def _work(bpy, given):
         if not first.lstrip("-").isdigit() or not last.lstrip("-").isdigit():
             raise RuntimeError(f"--frames {given.frames}: write FIRST:LAST, such as 1:250")
         bpy.context.scene.frame_start, bpy.context.scene.frame_end = int(first), int(last)
-    if given.method not in (item.identifier for item in bpy.types.PELT_OT_fit.bl_rna.properties["method"].enum_items):
-        raise RuntimeError(f"--method: there is no '{given.method}': choose from default, kernel, eigen, wpsd, psd, joints and ssd")
+    from pelt_addon.settings import METHODS
+
+    if given.method not in (method for method, _, _ in METHODS):
+        raise RuntimeError(f"--method: there is no '{given.method}': choose from {', '.join(method for method, _, _ in METHODS)}")
     actions = "" if given.actions in (None, "all") else given.actions
     bpy.ops.pelt.fit(
         method=given.method, options=given.options, holdout=given.holdout, source="SCENE" if given.actions is None else "ACTIONS",

@@ -10,7 +10,7 @@ from bpy.app.handlers import persistent
 
 from .arrays import DOWN, UP, moved, set_vertices, vertices_of
 from .library import Problem, pelt
-from .subject import Subject
+from .subject import Subject, object_named
 
 ERROR = "pelt error"
 HEAT = (0x4D535D, 0x5F5977, 0x715F92, 0x936196, 0xB3619B, 0xD26590, 0xF16683, 0xFF7575, 0xFF8464, 0xFF9D5E, 0xFFB455, 0xFFD068, 0xFFEA7A)
@@ -94,7 +94,15 @@ def show(context, subject, skin, offset=(0.0, 0.0, 0.0), colors=True, scale=0.01
     show.count += 1
     collection["pelt_stamp"] = f"{show.count} {id(skin)}"
     collection["pelt_colors"], collection["pelt_scale"], collection["pelt_diagonal"] = bool(colors), float(scale), _diagonal(skin)
-    depsgraph = context.evaluated_depsgraph_get()
+    try:
+        _fill(collection, subject, context.evaluated_depsgraph_get(), offset, colors)
+    except Exception:
+        remove(subject.armature)
+        raise
+    return collection
+
+
+def _fill(collection, subject, depsgraph, offset, colors):
     for number, part in enumerate(subject.parts):
         mesh = mesh_of(part, depsgraph, "pelt")
         copy = bpy.data.objects.new(mesh.name, mesh)
@@ -108,7 +116,6 @@ def show(context, subject, skin, offset=(0.0, 0.0, 0.0), colors=True, scale=0.01
                 mesh.attributes.new(ERROR, "FLOAT_COLOR", "POINT")
             mesh.color_attributes.active_color = mesh.color_attributes[ERROR]
     update(collection, depsgraph)
-    return collection
 
 
 show.count = 0
@@ -116,7 +123,7 @@ show.count = 0
 
 def mesh_of(part, depsgraph, what):
     """A mesh of its own, with the vertices of a part as they are now, named after it and what it is for."""
-    shown = bpy.data.objects[part.instance[0] if part.instance else part.object]
+    shown = object_named(part.instance[0] if part.instance else part.object)
     mesh = bpy.data.meshes.new_from_object(shown.evaluated_get(depsgraph), preserve_all_data_layers=True, depsgraph=depsgraph)
     mesh.name = f"{part.name} {what}"
     if len(mesh.vertices) != part.count:

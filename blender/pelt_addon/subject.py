@@ -36,7 +36,7 @@ class Subject:
 
     @property
     def rig(self):
-        return _object(self.armature)
+        return object_named(self.armature)
 
     @property
     def joint_names(self):
@@ -75,7 +75,7 @@ class Subject:
     def control_values(self, depsgraph):
         found = []
         for name, key in self.controls:
-            keys = _object(name).data.shape_keys
+            keys = object_named(name).data.shape_keys
             block = keys.evaluated_get(depsgraph).key_blocks.get(key) if keys else None
             if block is None:
                 raise Problem(f"The shape key '{key}' is no longer in '{name}': fit again.")
@@ -89,7 +89,7 @@ class Subject:
             if part.instance:
                 wanted[(part.object, part.instance[0], tuple(part.instance[1]))] = part
                 continue
-            found = _object(part.object).evaluated_get(depsgraph)
+            found = object_named(part.object).evaluated_get(depsgraph)
             mesh = found.to_mesh(preserve_all_data_layers=True, depsgraph=depsgraph)
             if mesh is None:
                 raise Problem(f"'{part.object}' has no mesh in frame {bpy.context.scene.frame_current}: switch off what removes it.")
@@ -115,7 +115,7 @@ class Subject:
         return Subject(given["armature"], given["bones"], [Part(**part) for part in given["parts"]], given["controls"])
 
 
-def _object(name):
+def object_named(name):
     found = bpy.data.objects.get(name)
     if found is None:
         raise Problem(f"The object '{name}' is no longer there: it was renamed or deleted, so fit again.")

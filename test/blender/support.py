@@ -46,7 +46,8 @@ class AddonTest(unittest.TestCase):
         return off
 
 
-def run(name):
-    """Runs the tests of a module; exit status 1 where one fails."""
-    if not unittest.main(module=name, argv=[name], exit=False, verbosity=1).result.wasSuccessful():
+def run(*names):
+    """Runs the tests of modules; exit status 1 where one fails."""
+    tests = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromName(name) for name in names)
+    if not unittest.TextTestRunner(verbosity=1).run(tests).wasSuccessful():
         sys.exit(1)

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
-from support import FOLDER, AddonTest, diagonal, enable, run, world  # noqa: E402
+from support import FOLDER, AddonTest, diagonal, enable, world  # noqa: E402
 
 enable()
 import character  # noqa: E402
@@ -120,6 +120,3 @@ class Fit(AddonTest):
         settings.worst_index = 2
         self.assertEqual(bpy.context.scene.frame_current, settings.worst[2].frame)
         self.assertIsNone(operators.current)
-
-
-run(__name__)
