@@ -5,6 +5,7 @@
 What --help lists can be combined: the fit is done once. Exit status 1, and one sentence, where something is wrong."""
 
 import argparse
+import os
 import sys
 
 
@@ -82,7 +83,7 @@ def _work(bpy, given):
         if wanted:
             work()
     if given.save:
-        bpy.ops.wm.save_as_mainfile(filepath=given.save, copy=True)
+        bpy.ops.wm.save_as_mainfile(filepath=os.path.abspath(given.save), copy=True)
     return 0
 
 
