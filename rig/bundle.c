@@ -268,6 +268,9 @@ static pelt_result check_clip(const pelt_bundle *bundle, const pelt_clip_input *
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
                          "%s: %zu frames and %s poses; a clip has 1 to %d frames, each with a pose", where, frames,
                          input->poses ? "their" : "no", MOST_FRAMES);
+    double rate = input->frames_per_second;
+    if (rate != 0 && !(rate >= 1e-3 && rate <= 1e4))
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %g frames per second; 0.001 to 10000 is possible", where, rate);
     for (size_t i = 0; i < frames * joints; i++) {
         const char *problem = transform_problem(&input->poses[i]);
         if (problem)
@@ -328,7 +331,8 @@ const pelt_clip *pelt_bundle_add_clip(pelt_bundle *bundle, const pelt_clip_input
         *clip = (pelt_clip){.frame_count = input->frame_count, .times = times, .channels = channels};
         clip->name = pelt_arena_format(arena, "%s", input->name);
         clip->source = pelt_arena_format(arena, "%s, clip %s", bundle->path ? bundle->path : "memory", input->name);
-        for (size_t f = 0; f < frames; f++) times[f] = (float)((double)f / 30);
+        double rate = input->frames_per_second > 0 ? input->frames_per_second : 30;
+        for (size_t f = 0; f < frames; f++) times[f] = (float)((double)f / rate);
         for (uint32_t j = 0; j < skeleton->joint_count; j++)
             for (int path = PELT_TRANSLATION; path <= PELT_SCALE; path++)
                 add_channel(arena, skeleton, input, j, (pelt_path)path, clip);

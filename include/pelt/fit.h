@@ -297,6 +297,7 @@ typedef struct pelt_clip_input {
     const float *normals;   /* [frame_count][vertex_count][3] true normals of any length; NULL: those of the surface
                                through the true positions, smooth and hard where the character's normals are. Length 0
                                means unknown: neither fitted nor measured */
+    double frames_per_second; /* for files that players play; 0: 30 */
 } pelt_clip_input;
 
 /* Adds a clip, also to a bundle read from a file. pelt_clip_pose returns the poses, with unit quaternions. The bundle

@@ -93,7 +93,7 @@ def _declare(library: c.CDLL) -> None:
     results: dict[Any, str] = {
         pointer: "bundle_read bundle_new bundle_clip bundle_add_clip bundle_mirror bundle_clip_at bundle_positions bundle_normals "
         "bundle_uvs bundle_triangles bundle_rest_pose bundle_inverse_bind bundle_influences bundle_object_at bundle_notes "
-        "clip_times clip_positions clip_normals clip_example_weights fit fit_report_findings fit_report_train "
+        "clip_times clip_positions clip_normals clip_example_weights fit fit_convex fit_report_findings fit_report_train "
         "fit_report_holdout measure_examples measure_array bytes_data skin_read skin_vertex_slots skin_joint_rest player_new "
         "keys_read keys_train keys_key_points keys_measure_frames",
         text: "version result_text error_text error_option bundle_path bundle_joint_name bundle_control_name clip_name "
@@ -119,6 +119,7 @@ def _declare(library: c.CDLL) -> None:
             getattr(library, "pelt_" + name).restype = result
     arguments: dict[str, list[Any]] = {
         "fit": [pointer, Examples, pointer, pointer, pointer],
+        "fit_convex": [pointer, pointer, Examples, number, pointer],
         "measure_examples": [pointer, pointer, Examples, number, pointer],
         "diagnose": [pointer, pointer, size],
         "bundle_mirror": [pointer, pointer, c.c_int, pointer],

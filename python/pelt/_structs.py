@@ -72,7 +72,8 @@ class CharacterInput(c.Structure):
 
 class ClipInput(c.Structure):
     c_name = "pelt_clip_input"
-    _fields_ = [("name", c.c_char_p), ("frame_count", U), ("poses", P), ("positions", P), ("controls", P), ("normals", P)]
+    _fields_ = [("name", c.c_char_p), ("frame_count", U), ("poses", P), ("positions", P), ("controls", P), ("normals", P),
+                ("frames_per_second", D)]  # fmt: skip
 
 
 class CacheOptions(c.Structure):

@@ -479,6 +479,7 @@ class Character:
         *,
         controls: Optional[ArrayLike] = None,
         normals: Optional[ArrayLike] = None,
+        frames_per_second: float = 30.0,
     ) -> Clip:
         """Adds frames from arrays, also to a character from a file.
 
@@ -488,6 +489,7 @@ class Character:
             positions: [frames, vertices, 3] the true shape in each; None: a motion to play, not examples.
             controls: [frames, controls]; None: at rest.
             normals: [frames, vertices, 3] true normals; None: those of the surface. Length 0 means unknown.
+            frames_per_second: in exported files.
         """
         bundle = self._bundle
         check_layout(ClipInput)
@@ -497,7 +499,8 @@ class Character:
         places = None if positions is None else floats(positions, shape, "positions")
         turned = None if normals is None else floats(normals, shape, "normals")
         numbers = None if controls is None else floats(controls, (frames, len(self.controls)), "controls")
-        given = ClipInput(text_of(name, "name"), frames, address(pose), address(places), address(numbers), address(turned))
+        rate = _number(frames_per_second, "frames_per_second")
+        given = ClipInput(text_of(name, "name"), frames, address(pose), address(places), address(numbers), address(turned), rate)
         failure = Failure()
         with self._guard.changing():
             added = lib.pelt_bundle_add_clip(bundle, c.byref(given), failure.buffer)

@@ -384,6 +384,17 @@ class Skin(Stored[_Memory]):
         assert measure is not None
         return measure
 
+    def convex(self, examples: ExamplesLike, *, threads: int = 0) -> Skin:
+        """A skin with the same joints and rest positions, whose weights are refitted so that none is negative, for players that want that."""
+        memory, lists = self._open(), lists_of(examples)
+        if not lists:
+            raise ArgumentError("examples: there are none", option="examples")
+        character = lists[0].clip.character
+        given, failure = ExampleList(character, lists), Failure()
+        with character._guard.reading():
+            made = lib.pelt_fit_convex(memory.skin, character._bundle, given.struct, _threads(threads), failure.buffer)
+        return skin_of(good(made, failure), character, None)
+
     def export(
         self,
         path: PathLike,

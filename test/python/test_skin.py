@@ -274,6 +274,33 @@ class Program(unittest.TestCase):
         np.testing.assert_array_equal(again.clip("train").positions, train.positions)
         np.testing.assert_allclose(again.positions, body.positions, atol=0)
 
+    def test_clips_have_the_rate_that_they_were_given(self) -> None:
+        bar = Bar()
+        body = bar.character()
+        poses = np.array([bar.pose(a) for a in (0, 0.5, 1)])
+        np.testing.assert_allclose(body.add_clip("slow", poses, frames_per_second=4).times, [0, 0.25, 0.5])
+        np.testing.assert_allclose(body.add_clip("plain", poses).times, [0, 1 / 30, 2 / 30], rtol=1e-6)
+        for rate in (-1, 1e9, float("nan")):
+            with self.assertRaisesRegex(pelt.Error, "frames per second"):
+                body.add_clip("bad", poses, frames_per_second=rate)
+        body.save(self.path / "bar.glb")
+        np.testing.assert_allclose(pelt.Character.read(self.path / "bar.glb").clip("slow", positions=False).times, [0, 0.25, 0.5])
+
+    def test_convex_weights_are_not_negative(self) -> None:
+        bar = Bar()
+        body = bar.character()
+        train = bar.clip(body, "train", 0)
+        skin = pelt.fit(body, train, method="joints", report=False)
+        convex = skin.convex(train)
+        still = convex.evaluate(convex.rest_pose)
+        for joint in range(2):  # a joint that is moved by 1 moves what follows it by its weight; those of driven joints follow too
+            pose = convex.rest_pose
+            pose[joint, 5] += 1
+            share = (convex.evaluate(pose) - still)[:, 1]
+            self.assertGreater(share.min(), -1e-5)
+            self.assertLess(share.max(), 1 + 1e-5)
+        self.assertLess(convex.measure(train).rms, pelt.fit(body, method="ssd", report=False).measure(train).rms)
+
     def test_a_sample_of_a_file_keeps_what_is_in_it(self) -> None:
         bar = Bar()
         body = bar.character()
