@@ -6,7 +6,7 @@
        sum over examples of a_k^2  sum over vertices of |u_ik|^2  /  blocks
 
    The worthiest half of the rows is level 1, the worthiest quarter level 2; then come none, two joints for each vertex,
-   and one. Levels that are no further from level 0 than a cheaper one are left out. */
+   and one. Levels with displacements that are further from level 0 than a cheaper one are left out. */
 
 #include "fit/measure/measure.h"
 #include "model/posing.h"
@@ -210,11 +210,19 @@ static pelt_result measure_levels(void *user, pelt_error *error) {
     return PELT_OK;
 }
 
-/* A level that is further from level 0 than the cheaper one after it, or 0. */
+/* A level with displacements that is further from level 0 than the cheaper one after it, or 0. */
 static uint32_t pointless_level(const pelt_level_plan *p) {
-    for (uint32_t l = 1; l + 1 < p->level_count; l++)
+    for (uint32_t l = 1; l < p->displaced_count; l++)
         if (p->rms[l] > p->rms[l + 1] || p->p95[l] > p->p95[l + 1]) return l;
     return 0;
+}
+
+/* Vertices that follow fewer joints may be nearer to level 0, but tear the surface: that is never better. */
+static void raise_errors(pelt_level_plan *p) {
+    for (uint32_t l = p->displaced_count + 1; l < p->level_count; l++) {
+        p->rms[l] = fmaxf(p->rms[l], p->rms[l - 1]);
+        p->p95[l] = fmaxf(p->p95[l], p->p95[l - 1]);
+    }
 }
 
 /* -- The call ------------------------------------------------------------------------------------------------------ */
@@ -240,6 +248,7 @@ static pelt_bytes *pack_and_measure(level_fit *f, pelt_error *error) {
         if (!result) result = pelt_stage(f->arena, measure_levels, &m, error);
         pelt_bytes_free(bytes);
         if (result) return NULL;
+        raise_errors(&f->plan);
         uint32_t pointless = pointless_level(&f->plan);
         if (!pointless) return pelt_pack_levels(f->file->bytes, &f->skin, &f->plan, error);
         remove_level(f, pointless);

@@ -366,7 +366,11 @@ static void fits_make_levels_whose_errors_rise_and_are_true(void **state) {
             pelt_get_level(&f.skin, l, &facts);
             assert_true(facts.rms >= before.rms && facts.p95 >= before.p95);
             if (l) assert_true(facts.vectors <= before.vectors && facts.joints <= before.joints);
-            assert_near(facts.rms, distance_of(&f, l), 1e-5 * (1 + facts.rms));
+            double distance = distance_of(&f, l), tolerance = 1e-5 * (1 + facts.rms);
+            if (facts.joints < before.joints) /* tears the surface, and counts no less than the level before */
+                assert_near(facts.rms, fmax(distance, before.rms), tolerance);
+            else
+                assert_near(facts.rms, distance, tolerance);
             before = facts;
         }
         pelt_error error = {0};
