@@ -53,8 +53,8 @@ typedef struct cli_command {
     const char *first_words;             /* "train|run": what the first input can be besides a file; NULL: a file */
 } cli_command;
 
-extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_keys, cli_relight,
-    cli_render, cli_bench, cli_sample, cli_demo, cli_view, cli_completion;
+extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_levels, cli_carry,
+    cli_keys, cli_relight, cli_render, cli_bench, cli_sample, cli_demo, cli_view, cli_completion;
 
 /* All commands, NULL-terminated. */
 extern const cli_command *const cli_commands[];
@@ -168,6 +168,13 @@ extern const char *const cli_severities[]; /* by pelt_severity */
 /* Prints the findings (warnings and worse on standard error); false if one is fatal and --force was not given. */
 bool cli_check_findings(const cli_args *args, pelt_findings findings);
 json_t *cli_findings_json(pelt_findings findings);
+
+/* --level: the skin's level of detail. False after a message. */
+bool cli_level(const cli_args *args, pelt_skin *skin);
+#define CLI_LEVEL_OPTION                                                                                               \
+    { "level", "X", "The level of detail: 0, all of the skin, unless given; 1.5 is half way from 1 to 2." }
+/* What a skin's levels are like, in words. */
+json_t *cli_say_levels(const cli_args *args, const pelt_skin *skin);
 
 /* Warns of controls of a skin that the bundle's clips lack: they stay at rest. */
 void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_bundle *bundle);

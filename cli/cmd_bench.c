@@ -102,6 +102,33 @@ static int bench_skin_frames(const cli_args *args, const char *method, const pel
     return CLI_DONE;
 }
 
+/* What each level of detail costs, on the best instruction set, and how far it is from level 0. */
+static int bench_levels(const cli_args *args, const char *name, pelt_skin skin, uint32_t rounds, json_t *rows) {
+    double n = skin.vertex_count;
+    cli_say(args, "level of %-12s  pose us  deform us  ns/vertex        rms        95%%  vectors  joints\n", name);
+    for (uint32_t l = 0; l < pelt_level_count(&skin); l++) {
+        bench_frame frames[PELT_ISA_COUNT], *best = frames;
+        pelt_level_facts facts;
+        pelt_error error = {0};
+        skin.least_level = (float)l;
+        pelt_get_level(&skin, l, &facts);
+        size_t count = bench_frames(&skin, args->seed, rounds, frames, &error);
+        if (!count) return cli_error(&error);
+        for (size_t i = 0; i < count; i++)
+            if (!strcmp(frames[i].isa_name, pelt_isa_name(skin.isa))) best = &frames[i];
+        double whole = best->pose.median + best->deform.median;
+        cli_say(args, "%-21u  %7.2f  %9.2f  %9.2f  %9.3g  %9.3g  %7.2f  %6.2f\n", l, 1e6 * best->pose.median,
+                1e6 * best->deform.median, 1e9 * whole / n, (double)facts.rms, (double)facts.p95, (double)facts.vectors,
+                (double)facts.joints);
+        json_array_append_new(rows, pelt_json_pack("{method:s, level:u, isa:s, pose_us:f, deform_us:f, "
+                                                   "frame_ns_per_vertex:f, rms:f, p95:f, vectors:f, joints:f}",
+                                                   name, l, best->isa_name, 1e6 * best->pose.median,
+                                                   1e6 * best->deform.median, 1e9 * whole / n, facts.rms, facts.p95,
+                                                   facts.vectors, facts.joints));
+    }
+    return CLI_DONE;
+}
+
 static void say_frame_head(const cli_args *args) {
     cli_say(args,
             "frame        vertices  joints  isa      pose us     best  deform us     best   ns/vertex     best\n");
@@ -124,7 +151,7 @@ static int bench_all_frames(const cli_args *args, const bench_skins *work, uint3
 
 /* The user's skins. */
 static int bench_given(const cli_args *args, uint32_t rounds) {
-    json_t *rows = json_array();
+    json_t *rows = json_array(), *levels = json_array();
     int code = CLI_DONE;
     say_frame_head(args);
     for (int i = 0; i < args->input_count && code == CLI_DONE; i++) {
@@ -133,10 +160,12 @@ static int bench_given(const cli_args *args, uint32_t rounds) {
         pelt_bytes *bytes = pelt_skin_read(args->inputs[i], &skin, &error);
         code =
             bytes ? bench_skin_frames(args, pelt_base_name(args->inputs[i]), &skin, rounds, rows) : cli_error(&error);
+        if (code == CLI_DONE && pelt_level_count(&skin) > 1)
+            code = bench_levels(args, pelt_base_name(args->inputs[i]), skin, rounds, levels);
         pelt_bytes_free(bytes);
     }
-    if (code) return json_decref(rows), code;
-    return cli_print_json(args, pelt_json_pack("{machine:o, frames:o}", machine_json(), rows));
+    if (code) return json_decref(rows), json_decref(levels), code;
+    return cli_print_json(args, pelt_json_pack("{machine:o, frames:o, levels:o}", machine_json(), rows, levels));
 }
 
 /* -- Devices ------------------------------------------------------------------------------------------------------- */
@@ -323,7 +352,8 @@ const cli_command cli_bench = {
     "separate loop brings them into file order; halves: half floats; +n: the same for normals. Single-threaded runs "
     "are timed by the thread's own clock.\n\n"
     "A frame is pelt_pose and pelt_deform of positions and normals, in poses in which all joints rotate: for all "
-    "methods at the first size, or for every SKIN.\n\n"
+    "methods at the first size, or for every SKIN. Of a SKIN with levels of detail, each is timed, next to how far its "
+    "vertices are from level 0.\n\n"
     "--device runs the methods, or SKIN, on a graphics device, for crowds of characters in different poses. Times are "
     "the device's own; GB/s counts the output, 12 bytes per vertex and 24 with normals, next to writing (fill) and "
     "copying the same bytes there. \"frame\" is how long the program waits for poses to be uploaded and processed. "

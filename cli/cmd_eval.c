@@ -87,6 +87,7 @@ static int run(const cli_args *args) {
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
+    if (!cli_level(args, &skin)) return pelt_bytes_free(bytes), CLI_MISUSE;
     pelt_bundle *bundle = cli_bundle(args, args->inputs[1], &error);
     const pelt_clip *clip = bundle && name ? pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error) : NULL;
     pelt_player *player = clip || (bundle && !name) ? pelt_player_new(&skin, bundle, &error) : NULL;
@@ -129,6 +130,7 @@ const cli_command cli_eval = {
       "Write a cache as this one of the character is written: its points in its order, its axes, scale and frame "
       "numbers. It is of the same clip, or CLIP=CACHE.",
       CLI_INPUT},
+     CLI_LEVEL_OPTION,
      {"device", "D", "Where to deform: cpu (default), gl, cuda; one of several as gl:1."}},
     .example = "pelt eval arm.pelt arm.glb --clip test -o deformed.pc2",
 };

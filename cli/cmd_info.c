@@ -84,12 +84,14 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
         double relative = json_number_value(json_object_get(measure, "rel_err")); /* 0: the plain blend is exact */
         cli_say(args, relative > 0 ? "  rel_err %.3f\n" : "\n", relative);
     }
+    json_t *levels = cli_say_levels(args, &skin);
     json_t *object =
         pelt_json_pack("{file:s, kind:s, vertices:u, blocks:u, joints:u, tangents:b, driven:o, controls:o, entries:u, "
                        "bytes:z, bytes_per_vertex:f, about:o}",
                        path, "skin", skin.vertex_count, skin.block_count, skin.joint_count, skin.rest_tangents != NULL,
                        driven, controls, skin.entry_count, bytes->size, (double)bytes->size / skin.vertex_count, about);
     if (skin.mesh_hash) set_mesh_hash(object, *skin.mesh_hash);
+    json_object_set_new(object, "levels", levels);
     pelt_bytes_free(bytes);
     return object;
 }

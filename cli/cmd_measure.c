@@ -95,6 +95,7 @@ static int run(const cli_args *args) {
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
+    if (!cli_level(args, &skin)) return pelt_bytes_free(bytes), CLI_MISUSE;
     pelt_bundle *bundle = cli_bundle(args, args->inputs[1], &error);
     int code = !bundle                           ? cli_error(&error)
                : cli_cache_options(args, bundle) ? measure(args, &skin, bundle)
@@ -118,6 +119,7 @@ const cli_command cli_measure = {
     2,
     2,
     {{"clip", "CLIP,...", "The clip to measure on; several are measured together."},
+     CLI_LEVEL_OPTION,
      CLI_ERROR_FILES,
      CLI_CACHE_OPTIONS},
     .example = "pelt measure arm.pelt arm.glb --clip test",

@@ -359,3 +359,31 @@ void cli_say_corrective(const cli_args *args, const json_t *figures) {
             part(memory, "most_displacements"), part(memory, "most_turns"), part(memory, "mean_displacements"),
             part(memory, "mean_turns"), part(memory, "tuples"), part(memory, "constants"));
 }
+
+/* -- Levels of detail ---------------------------------------------------------------------------------------------- */
+
+bool cli_level(const cli_args *args, pelt_skin *skin) {
+    double level = 0, last = pelt_level_count(skin) - 1;
+    if (!cli_number(args, "level", &level)) return false;
+    if (level >= 0 && level <= last) return skin->least_level = (float)level, true;
+    if (last > 0)
+        return cli_misuse(args, "--level %g: %s has levels from 0 to %.0f", level, args->inputs[0], last), false;
+    return cli_misuse(args, "--level %g: %s has no levels of detail: `pelt levels` adds them", level, args->inputs[0]),
+           false;
+}
+
+json_t *cli_say_levels(const cli_args *args, const pelt_skin *skin) {
+    json_t *list = json_array();
+    uint32_t count = pelt_level_count(skin);
+    for (uint32_t l = 0; l < count; l++) {
+        pelt_level_facts f;
+        pelt_get_level(skin, l, &f);
+        if (count > 1)
+            cli_say(args,
+                    "  level %u: %.1f vectors and %.2f joints per block, %u influences; off by rms %.3g, 95%% %.3g\n",
+                    l, (double)f.vectors, (double)f.joints, f.influences, (double)f.rms, (double)f.p95);
+        json_array_append_new(list, pelt_json_pack("{vectors:f, joints:f, influences:u, rms:f, p95:f}", f.vectors,
+                                                   f.joints, f.influences, f.rms, f.p95));
+    }
+    return list;
+}

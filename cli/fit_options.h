@@ -61,7 +61,11 @@
          "if that predicts better."},                                                                                  \
         {"fade", "X",                                                                                                  \
          "eigen: share of the threshold, below it, over which a joint fades out; default 0.5, 0: hard cut."},          \
-        {"sweeps-only", NULL, "eigen: learn only from examples that move a single joint, as in the paper."}, {         \
+        {"sweeps-only", NULL, "eigen: learn only from examples that move a single joint, as in the paper."},           \
+        {"levels", NULL,                                                                                               \
+         "With levels of detail: fewer and fewer displacements, then none, then fewer joints, for characters that "    \
+         "are far away."},                                                                                             \
+    {                                                                                                                  \
         "normals", "surface|rows|blend|auto",                                                                          \
             "Recompute normals from the deformed surface, let correctives change them too, or leave them to the "      \
             "blend; default auto: surface or rows, what held-out examples prefer; without a corrective blend."         \

@@ -440,7 +440,10 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_e
     pelt_bytes *facts = about ? pelt_fit_facts(f->arena, &f->report, f->bundle, f->examples, error) : NULL;
     pelt_bytes *bytes = facts ? pelt_lay_out(arrangement, about, facts, error) : NULL;
     free(about), pelt_bytes_free(facts);
-    return bytes;
+    if (!bytes || !f->options.levels) return bytes;
+    pelt_bytes *levels = pelt_fit_levels(bytes, f->bundle, f->examples, error);
+    pelt_bytes_free(bytes);
+    return levels;
 }
 
 pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,

@@ -91,6 +91,7 @@ typedef struct option {
 static const option options_list[] = {
     {"influences", COUNT, AT(influences), 1, PELT_MOST_WEIGHTS, ANY_BLEND, 0},
     {"normals", CHOICE, AT(normals), 0, PELT_NORMALS_COUNT - 1, ANY_BLEND, ANY_CORRECTIVE, normals_names},
+    {"levels", SWITCH, AT(levels), 0, 1, ANY_BLEND, ANY_CORRECTIVE},
     {"rest", CHOICE, AT(fitted.rest), 0, PELT_REST_COUNT - 1, BLEND(FIT) | BLEND(JOINTS), 0, rest_names},
     {"drop_joints", LIST, AT(fitted.drop_joints.count), 0, 0, BLEND(FIT) | BLEND(JOINTS), 0},
     {"smooth", NUMBER, AT(fitted.smooth), -INFINITY, 1e6, BLEND(FIT) | BLEND(JOINTS), 0},

@@ -35,7 +35,9 @@ static void run(pelt_skin *skin) {
             skin->isa = (pelt_isa)(turn / 2);
             if (!pelt_isa_works(skin->isa)) continue;
             place_joints(skin, turn % 2, locals, controls);
-            pelt_pose_from(skin, &(pelt_pose_input){.locals = locals, .controls = controls}, scratch);
+            pelt_pose_from(skin,
+                           &(pelt_pose_input){.locals = locals, .controls = controls, .level = 0.75f * (float)turn},
+                           scratch);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, NULL);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
             pelt_deform_to(skin, scratch, pelt_all_blocks(skin), &(pelt_output){{positions}, {normals}, {tangents}});

@@ -354,8 +354,10 @@ static pelt_result make(pelt_cuda *cuda, pelt_error *error) {
 static pelt_result make_tensor(pelt_cuda *cuda, pelt_error *error) {
     const pelt_gpu_skin *packed = &cuda->packed;
     cudaFuncAttributes built;
-    /* With a norm, terms cancel and need all digits of their distances. */
-    bool form = packed->form == PELT_GPU_BLEND || (packed->form == PELT_GPU_WEIGHTED_SHORTS && packed->parts == 3) ||
+    /* With a norm, terms cancel and need all digits of their distances; weighted displacements that fade take other
+       loops. */
+    bool form = packed->form == PELT_GPU_BLEND ||
+                (packed->form == PELT_GPU_WEIGHTED_SHORTS && packed->parts == 3 && !packed->levels) ||
                 (packed->form == PELT_GPU_SHORTS && packed->tilts != 1);
     pelt_result result =
         check(cudaFuncGetAttributes(&built, tensor_kernel<PELT_GPU_BLEND, TENSOR_POSITIONS>), "asking", error);

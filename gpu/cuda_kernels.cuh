@@ -192,6 +192,7 @@ DEVICE void add_weighted(const pelt_cuda_call &k, float (&point)[C][3][V], float
     REPEAT (c, C)
         REPEAT (v, V) {
             float guard = k.parts == 4 ? guard_of(sum[c][3][v] * steps.y) : 1;
+            if (k.n.at_level) guard *= ((const float *)pose_of(poses, stride, c))[k.n.at_level + 1];
             REPEAT (i, 3) {
                 point[c][i][v] += sum[c][i][v] * (guard * steps.x);
                 if (TILT) normal[c][i][v] += tilt[c][i][v] * (guard * steps.z);

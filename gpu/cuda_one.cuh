@@ -253,6 +253,7 @@ __global__ void __launch_bounds__(T) one_kernel(pelt_cuda_call k) {
         if (NORMALS && k.tilts) add_together<SPLIT>(tilt);
         float4 steps = steps_of<SHORTS>(k, block);
         float guard = k.parts == 4 ? guard_of(sum[3] * steps.y) : 1;
+        if (k.n.at_level) guard *= ((const float *)pose)[k.n.at_level + 1];
         REPEAT (i, 3) p[i] += sum[i] * (guard * steps.x), n[i] += tilt[i] * (guard * steps.z);
     }
     float out[6] = {};

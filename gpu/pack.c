@@ -122,6 +122,7 @@ static void place_pose(const pelt_skin *skin, const lists *l, pelt_gpu_skin *out
         n->at_tilt_factors = same || !out->tilts ? n->at_row_factors : place(&end, factor_count(skin, &l->tilts));
         if (l->rows.shorts || l->tilts.shorts) n->at_factor_scales = place(&end, 2);
     }
+    if (out->levels) n->at_level = place(&end, 2);
     out->own_vec4s = (uint32_t)(end / 4);
     n->at_normal_matrices = out->own_vec4s;
     n->pose_stride = out->own_vec4s + 3 * out->matrix_count;
@@ -149,6 +150,7 @@ static void place_skin(const pelt_skin *skin, const lists *l, pelt_gpu_skin *out
     n->at_ring_first = place(end, out->rings ? blocks * lane + 1 : 0);
     n->at_rings = place(end, count_steps(skin));
     n->at_bends = place(end, out->bends ? 4 * blocks * lane : 0);
+    n->at_ends = place(end, 2 * blocks * out->levels);
     if (out->rings) memcpy(&n->ring_scale, &skin->rings->scale, sizeof n->ring_scale);
 }
 
@@ -232,6 +234,20 @@ static void fill_rings(const pelt_skin *skin, const pelt_gpu_skin *packed, uint3
     }
 }
 
+/* Ends as shaders count them; a block without displacements ends where it begins. */
+static void fill_ends(const pelt_skin *skin, const lists *l, const pelt_gpu_skin *packed, uint32_t *words) {
+    const pelt_gpu_numbers *n = &packed->numbers;
+    uint32_t *to = words + n->at_ends;
+    for (uint32_t level = 1; level <= packed->levels; level++)
+        for (uint32_t b = 0; b < skin->block_count; b++, to += 2) {
+            const uint32_t *head = words + n->at_heads + 4 * (size_t)b;
+            to[0] = head[1], to[1] = head[2];
+            if (level == packed->levels) continue;
+            to[0] = pelt_level_rows(skin, level).ends[b] / (l->rows.shorts ? 2 : 1);
+            if (l->tilts.first) to[1] = pelt_level_tilts(skin, level).ends[b] / (l->tilts.shorts ? 2 : 1);
+        }
+}
+
 static pelt_gpu_form form_of(const lists *l) {
     if (l->weighted) return l->rows.shorts ? PELT_GPU_WEIGHTED_SHORTS : PELT_GPU_WEIGHTED_FLOATS;
     if (!l->rows.first) return PELT_GPU_BLEND;
@@ -244,6 +260,7 @@ int pelt_gpu_pack(const pelt_skin *skin, pelt_gpu_skin *out) {
     *out = (pelt_gpu_skin){.form = form_of(&l), .matrix_count = pelt_matrix_count(skin), .parts = 3};
     if (l.weighted) out->phi = l.weighted->phi, out->parts = l.weighted->normalised ? 4 : 3;
     out->tilts = l.tilts.floats ? 1 : l.tilts.shorts ? 2 : 0;
+    if (skin->levels && out->form != PELT_GPU_BLEND) out->levels = skin->levels->displaced_count;
     if (skin->rings) out->rings = 1 + skin->rings->by_angle, out->bends = skin->rings->bends != 0;
     place_pose(skin, &l, out);
     place_skin(skin, &l, out, &end);
@@ -257,6 +274,7 @@ int pelt_gpu_pack(const pelt_skin *skin, pelt_gpu_skin *out) {
         fill_rows(skin, &l.rows, 1, n->at_heads, n->at_row_sources, n->at_rows, out->words);
         fill_rows(skin, &l.tilts, 2, n->at_heads, n->at_tilt_sources, n->at_tilts, out->words);
     }
+    if (out->levels) fill_ends(skin, &l, out, out->words);
     if (out->rings) fill_rings(skin, out, out->words);
     return 1;
 }
@@ -286,6 +304,17 @@ int pelt_gpu_pose(const pelt_skin *skin, const pelt_gpu_skin *packed, const void
     copy_matrices(normal_palette, packed->matrix_count, out + 4 * (size_t)n->at_normal_matrices);
     if (packed->form == PELT_GPU_BLEND) return !head->rigid;
 
+    pelt_detail detail = pelt_detail_of(skin, head->level);
+    if (packed->levels) {
+        out[n->at_level] = (float)(detail.level < packed->levels ? detail.level : packed->levels);
+        out[n->at_level + 1] = pelt_weighted_share(skin, detail);
+    }
+    if (!pelt_is_displaced(skin, detail.level)) { /* the pose has no factors */
+        size_t end = packed->levels ? n->at_level : 4 * (size_t)packed->own_vec4s;
+        memset(out + n->at_row_factors, 0, (end - n->at_row_factors) * sizeof *out);
+        if (packed->levels) out[n->at_level + 1] = 0;
+        return !head->rigid;
+    }
     lists l = lists_of(skin);
     pelt_corrective_offsets c = pelt_corrective_outputs(skin);
     const char *own = bytes + at.size;

@@ -43,6 +43,9 @@ typedef struct pelt_gpu_numbers {
     uint32_t at_rings;           /* [step] slots: each two in a row span a triangle with the vertex */
     uint32_t ring_scale;         /* a float: scale of the sums over triangles */
     uint32_t at_bends; /* [block][4][16] the normal in the frame of the surface, and the slot of its first axis */
+    uint32_t at_level; /* floats into a pose: its level, and how much of the weighted form's displacements counts */
+    uint32_t at_ends;  /* [level - 1][block][2] where rows and tilts of the block end; the last level has none */
+    uint32_t zeros[2];
 } pelt_gpu_numbers;
 
 typedef struct pelt_gpu_skin {
@@ -53,6 +56,7 @@ typedef struct pelt_gpu_skin {
     uint32_t tilts; /* changes of normals: 0 none, 1 in floats, 2 in 16 bits */
     uint32_t rings; /* normals of the deformed surface, by a second pass: 0 no, triangles count 1 by area, 2 by angle */
     uint32_t bends; /* 1: normals deviate from the surface's */
+    uint32_t levels; /* levels of detail without displacements begin with this one; 0: there are none */
     uint32_t matrix_count;
     uint32_t own_vec4s; /* of a pose, without the normal matrices, which come last */
     uint32_t *words;

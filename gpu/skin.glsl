@@ -62,6 +62,7 @@ layout(std140) uniform PeltNumbers {
     uint pelt_at_tilts, pelt_at_axes, pelt_at_axis_weights, pelt_at_steps;
     uint pelt_at_row_factors, pelt_at_tilt_factors, pelt_at_normal_matrices, pelt_at_factor_scales;
     uint pelt_at_ring_first, pelt_at_rings, pelt_ring_scale, pelt_at_bends;
+    uint pelt_at_level, pelt_at_ends;
 };
 #endif
 
@@ -290,6 +291,7 @@ void pelt_add_weighted(inout pelt_row point[PELT_SUMS], inout pelt_row normal[PE
 #else
         pelt_row guard = pelt_row(1.0);
 #endif
+        if (pelt_at_level > 0u) guard *= pelt_pose_float(pose + uint(c) * PELT_STRIDE, pelt_at_level + 1u);
         for (int i = 0; i < 3; i++) {
             point[3 * c + i] += sum[PELT_PARTS * c + i] * (guard * steps.x);
 #if PELT_NORMALS && PELT_TILTS > 0
@@ -314,6 +316,16 @@ void pelt_move(inout pelt_row sum[PELT_SUMS], pelt_row p[PELT_SUMS], uint matrix
 // Vertices of a block from `lane` on, for characters whose poses begin at `pose`.
 void pelt_deform(uint pose, uint block, uint lane, out pelt_row position[PELT_SUMS], out pelt_row normal[PELT_SUMS]) {
     uvec4 head = pelt_four(pelt_at_heads + 4u * block), next = pelt_four(pelt_at_heads + 4u * block + 4u);
+    if (pelt_at_level > 0u) { // as far as the finest of the characters needs; factors of the others are 0 there
+        float level = pelt_pose_float(pose, pelt_at_level);
+        for (int c = 1; c < PELT_CHARACTERS; c++)
+            level = min(level, pelt_pose_float(pose + uint(c) * PELT_STRIDE, pelt_at_level));
+        if (level >= 1.0) {
+            uint ends = pelt_at_ends + 2u * ((uint(level) - 1u) * pelt_block_count + block);
+            next.y = pelt_word(ends);
+            next.z = pelt_word(ends + 1u);
+        }
+    }
     uint rest = 48u * block + lane;
     pelt_row p[PELT_SUMS], n[PELT_SUMS];
     PELT_EACH_CHARACTER(c) for (int i = 0; i < 3; i++) {

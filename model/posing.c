@@ -40,7 +40,7 @@ void pelt_posing_unblended(const pelt_skin *skin, void *scratch, const uint32_t 
     float *palette = (float *)((char *)scratch + pelt_pose_layout(skin).palette);
     for (uint32_t j = 0; j < pelt_matrix_count(skin); j++)
         for (int i = 0; i < 12; i++) palette[(size_t)j * PALETTE_STRIDE + (size_t)i] = i % 5 == 0;
-    *(pelt_pose_head *)scratch = (pelt_pose_head){.rigid = 1};
+    *(pelt_pose_head *)scratch = (pelt_pose_head){.rigid = 1, .level = ((pelt_pose_head *)scratch)->level};
     pelt_deform_to(skin, scratch, pelt_all_blocks(skin),
                    &(pelt_output){.positions.data = positions, .normals.data = normals, .vertices = slot_vertices});
 }

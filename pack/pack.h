@@ -79,4 +79,18 @@ pelt_center_rows pelt_round_centers(pelt_arena *arena, uint32_t threads, const p
 /* The same for a whole model, stored in its corrective for packing to reuse. */
 const pelt_center_rows *pelt_model_center_rows(pelt_arena *arena, uint32_t threads, const pelt_model *model);
 
+/* -- Levels of detail (pack_levels.c) ------------------------------------------------------------------------------- */
+
+/* What the levels of a skin are. */
+typedef struct pelt_level_plan {
+    uint32_t level_count, displaced_count; /* as in the section LEVL; 0 and 0 without a corrective */
+    const uint8_t *last;                   /* [coefficient] of the basis form */
+    uint32_t influences[PELT_MOST_LEVELS]; /* most joints of a vertex; 0: as many as the skin has */
+    float rms[PELT_MOST_LEVELS], p95[PELT_MOST_LEVELS];
+} pelt_level_plan;
+
+/* A copy of a skin file with these levels instead of its own. Its rows are in another order: those that the last level
+   has come first. */
+pelt_bytes *pelt_pack_levels(const void *bytes, const pelt_skin *skin, const pelt_level_plan *plan, pelt_error *error);
+
 #endif

@@ -26,3 +26,21 @@ pelt_bytes *pelt_pack_sections(const void *header, const pelt_packed_section *se
     }
     return out;
 }
+
+pelt_bytes *pelt_change_sections(pelt_arena *arena, const void *bytes, const pelt_packed_section *changes,
+                                 uint32_t count, pelt_error *error) {
+    const pelt_container *header = bytes;
+    const pelt_file_section *table = (const pelt_file_section *)((const char *)bytes + PELT_HEADER_SIZE);
+    pelt_packed_section *all = PELT_NEW(arena, (size_t)header->section_count + count, pelt_packed_section);
+    uint32_t end = 0;
+    if (!all) return pelt_no_memory(error), NULL;
+    for (uint32_t i = 0; i < header->section_count; i++) {
+        bool changed = false;
+        for (uint32_t c = 0; c < count; c++) changed |= changes[c].kind == table[i].kind;
+        if (!changed)
+            all[end++] = (pelt_packed_section){table[i].kind, table[i].flags, table[i].size,
+                                               (const char *)bytes + table[i].offset};
+    }
+    for (uint32_t c = 0; c < count; c++) all[end++] = changes[c];
+    return pelt_pack_sections(bytes, all, end, error);
+}

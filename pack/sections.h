@@ -17,4 +17,8 @@ typedef struct pelt_packed_section {
 pelt_bytes *pelt_pack_sections(const void *header, const pelt_packed_section *sections, uint32_t count,
                                pelt_error *error);
 
+/* A copy of a checked file in which some sections, by their kinds, are others, or new; data NULL: it goes. */
+pelt_bytes *pelt_change_sections(pelt_arena *arena, const void *bytes, const pelt_packed_section *changes,
+                                 uint32_t count, pelt_error *error);
+
 #endif

@@ -417,7 +417,10 @@ void pelt_axis_pose(const pelt_corrective_job *job, const pelt_file_axis *axis, 
 
 void pelt_pose_corrective(const pelt_skin *skin, const pelt_pose_input *input, void *scratch) {
     char *own = (char *)scratch + pelt_pose_layout(skin).size;
-    pelt_corrective_job job = {skin, own, pelt_corrective_layout(skin), pelt_loops_of(skin->isa)};
+    const float level = ((const pelt_pose_head *)scratch)->level;
+    pelt_corrective_job job = {
+        skin, own, pelt_corrective_layout(skin), pelt_loops_of(skin->isa), level > 0 ? pelt_last_levels(skin) : NULL,
+        level};
     float *rotations = (float *)(own + job.at.rotations), *translations = (float *)(own + job.at.translations);
     if (input->locals)
         place_locals(skin, input->locals, rotations, translations);

@@ -9,10 +9,10 @@
 
 static int aligned(const void *buffer) { return (uintptr_t)buffer % PELT_ALIGN == 0; }
 
-static void add_corrective(const pelt_skin *skin, const char *scratch, pelt_deform_job *job) {
+static void add_corrective(const pelt_skin *skin, const char *scratch, pelt_detail detail, pelt_deform_job *job) {
     const pelt_file_corrective *head = pelt_skin_corrective(skin);
     pelt_corrective_offsets at = pelt_corrective_layout(skin);
-    job->rows = pelt_skin_rows(skin), job->tilts = pelt_skin_tilts(skin);
+    job->rows = pelt_level_rows(skin, detail.level), job->tilts = pelt_level_tilts(skin, detail.level);
     if (!head->weighted) {
         job->coefficients = (const float *)(scratch + at.coefficients);
         const float *scales = (const float *)(scratch + at.factor_scales);
@@ -24,8 +24,46 @@ static void add_corrective(const pelt_skin *skin, const char *scratch, pelt_defo
     job->axes = pelt_skin_axes(skin);
     job->distances = (const float *)(scratch + at.distances);
     job->distance_stride = (uint32_t)pelt_padded(weighted->center_count);
+    job->weighted_share = pelt_weighted_share(skin, detail);
     job->phi = (pelt_phi)weighted->phi;
     job->parts = weighted->normalised ? 4 : 3;
+}
+
+/* -- Fading weights --------------------------------------------------------------------------------------------------
+   Between two levels with different joints the weights are mixed, block by block. The joints of the coarser level are
+   some of the finer one's. */
+
+typedef float merged_weights[PELT_MOST_MERGED][PELT_BLOCK];
+
+static void merge_weights(const pelt_entries *from, const pelt_entries *to, float fade, uint32_t b,
+                          merged_weights out) {
+    uint32_t next = to->first[b];
+    for (uint32_t e = from->first[b]; e < from->first[b + 1]; e++) {
+        const float *own = from->weights + (size_t)e * PELT_BLOCK;
+        float *w = out[e - from->first[b]];
+        for (int lane = 0; lane < PELT_BLOCK; lane++) w[lane] = (1 - fade) * own[lane];
+        if (next == to->first[b + 1] || to->joints[next] != from->joints[e]) continue;
+        for (int lane = 0; lane < PELT_BLOCK; lane++) w[lane] += fade * to->weights[(size_t)next * PELT_BLOCK + lane];
+        next++;
+    }
+}
+
+static void run_merged(pelt_deform_job job) {
+    merged_weights weights __attribute__((aligned(PELT_ALIGN)));
+    const pelt_entries from = job.entries;
+    for (uint32_t b = job.first_block, end = job.end_block; b < end; b++) {
+        merge_weights(&from, &job.fade_to, job.fade, b, weights);
+        job.entries.weights = weights[0], job.entries.origin = from.first[b];
+        job.first_block = b, job.end_block = b + 1;
+        pelt_loops_of(job.skin->isa)->deform(&job);
+    }
+}
+
+static void run_loops(const pelt_deform_job *job) {
+    if (job->fade > 0)
+        run_merged(*job);
+    else
+        pelt_loops_of(job->skin->isa)->deform(job);
 }
 
 /* -- Streams ------------------------------------------------------------------------------------------------------
@@ -93,7 +131,7 @@ static void deform_in_chunks(pelt_deform_job job, const pelt_output *out) {
     if (job.tangents) job.tangents = buffer.tangents;
     for (uint32_t b = job.first_block; b < end; b = job.end_block) {
         job.origin = job.first_block = b, job.end_block = end_of_chunk(b, end);
-        pelt_loops_of(job.skin->isa)->deform(&job);
+        run_loops(&job);
         deliver_blocks(job.skin, out, b, job.end_block, filled);
     }
 }
@@ -120,7 +158,7 @@ static void deform_and_keep(pelt_deform_job job, const pelt_output *out, kept ke
         job.origin = job.first_block = b, job.end_block = end_of_chunk(b, end);
         job.positions = keep.positions + (size_t)b * 3 * PELT_BLOCK;
         if (job.tangents) job.tangents = keep.tangents + (size_t)b * 4 * PELT_BLOCK;
-        pelt_loops_of(job.skin->isa)->deform(&job);
+        run_loops(&job);
         deliver_blocks(job.skin, out, b, job.end_block, (parcel){job.positions, NULL, NULL});
     }
 }
@@ -206,7 +244,7 @@ static void deform(pelt_deform_job job, const pelt_output *out) {
     }
     job.stream = pelt_output_size(job.skin) > STREAM_BYTES && aligned(job.positions) && aligned(job.normals) &&
                  aligned(job.tangents);
-    pelt_loops_of(job.skin->isa)->deform(&job);
+    run_loops(&job);
 }
 
 static void deform_and_shade(pelt_deform_job job, char *scratch, const pelt_output *out) {
@@ -215,7 +253,7 @@ static void deform_and_shade(pelt_deform_job job, char *scratch, const pelt_outp
         deform_and_keep(job, out, kept_in(skin, scratch));
     } else {
         if (!job.tangents) job.normals = NULL;
-        pelt_loops_of(skin->isa)->deform(&job);
+        run_loops(&job);
     }
     if (job.first_block == 0 && job.end_block == skin->block_count) shade(skin, scratch, pelt_all_blocks(skin), out);
 }
@@ -225,8 +263,10 @@ void pelt_deform_to(const pelt_skin *skin, void *scratch, pelt_range blocks, con
     const pelt_pose_head *head = scratch;
     lane_boxes boxes __attribute__((aligned(PELT_ALIGN)));
     blocks = inside(skin, blocks);
+    pelt_detail detail = pelt_detail_of(skin, head->level);
     pelt_deform_job job = {
         .skin = skin,
+        .entries = pelt_level_entries(skin, detail.level),
         .palette = (const float *)((const char *)scratch + at.palette),
         .normal_palette = (const float *)((const char *)scratch + at.normal_palette),
         .first_scaled = UINT32_MAX,
@@ -239,7 +279,11 @@ void pelt_deform_to(const pelt_skin *skin, void *scratch, pelt_range blocks, con
         .mirrored = head->mirrored != 0,
     };
     if (out->normals.data && !head->rigid) job.first_scaled = first_scaled(skin, job.palette);
-    if (pelt_has_corrective(skin)) add_corrective(skin, (const char *)scratch + at.size, &job);
+    if (pelt_is_displaced(skin, detail.level)) add_corrective(skin, (const char *)scratch + at.size, detail, &job);
+    if (detail.fade > 0) {
+        job.fade_to = pelt_level_entries(skin, detail.level + 1);
+        job.fade = job.fade_to.first == job.entries.first ? 0 : detail.fade;
+    }
     if (out->box) empty_boxes(&boxes);
     if (skin->rings && job.normals)
         deform_and_shade(job, scratch, out);

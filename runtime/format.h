@@ -70,6 +70,7 @@ typedef struct pelt_file_section {
     X(FEATURES, PELT_FOURCC('F', 'T', 'S', 'U'), PELT_PRIVATE(FEATURES), 0, 0)                                         \
     X(NEAR, PELT_FOURCC('N', 'E', 'A', 'R'), PELT_PRIVATE(NEAR), 0, 0)                                                 \
     X(RINGS, PELT_FOURCC('R', 'I', 'N', 'G'), rings, 0, 0)                                                             \
+    X(LEVELS, PELT_FOURCC('L', 'E', 'V', 'L'), levels, 0, 0)                                                           \
     X(FACTS, PELT_FOURCC('F', 'A', 'C', 'T'), facts, 0, 0)                                                             \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
@@ -322,6 +323,32 @@ typedef struct pelt_file_rings {
     uint64_t across; /* u32 [block][16] the slot that the first axis of that frame points to, or 0 */
 } pelt_file_rings;
 
+/* -- Levels of detail: the section LEVL ------------------------------------------------------------------------------
+   Level 0 is the whole skin. The next ones lack more and more displacements, then all of them, then have fewer joints.
+   Rows of a block that a level lacks come last, so a level is the beginning of each list. Offsets as in DRIV. */
+
+typedef struct pelt_file_level {
+    float rms, p95;               /* distance of vertices from their places at level 0, over the training examples */
+    uint64_t row_ends, tilt_ends; /* u32 [block] the end of the block's rows; 0: as at the level before */
+    uint64_t block_first, entry_joints, entry_weights; /* its blend, like BLOK, ENTR and WGHT; 0: as before */
+    uint64_t reserved[2];
+} pelt_file_level;
+
+struct pelt_file_levels {
+    uint32_t level_count;     /* 2 to PELT_MOST_LEVELS */
+    uint32_t displaced_count; /* levels from this one on have no displacements */
+    uint64_t levels;          /* pelt_file_level[level_count] */
+    uint64_t last;            /* u8 [coefficient] the last level that has it; 0: weighted form, or no corrective */
+    uint64_t reserved[5];
+};
+
+typedef struct pelt_file_levels pelt_file_levels;
+
+enum {
+    PELT_MOST_LEVELS = 64,
+    PELT_MOST_MERGED = 128, /* joints of a block whose weights fade to those of another level */
+};
+
 /* Centres are processed sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
 
@@ -357,6 +384,7 @@ _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_inpu
                    sizeof(pelt_file_feature_set) == 64 && sizeof(pelt_file_feature_group) == 64,
                "the structures of FTSU have no hidden padding");
 _Static_assert(sizeof(pelt_file_rings) == 48 && sizeof(pelt_file_walks) == 24, "RING has no hidden padding");
+_Static_assert(sizeof(pelt_file_levels) == 64 && sizeof(pelt_file_level) == 64, "LEVL has no hidden padding");
 _Static_assert(sizeof(pelt_facts) == 128 && sizeof(pelt_fact_measure) == 48, "FACT has no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");

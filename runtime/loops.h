@@ -15,6 +15,7 @@
 typedef struct pelt_pose_head {
     uint32_t rigid;    /* no joint scales or shears: normals move by the same matrices as positions */
     uint32_t mirrored; /* some joint mirrors; only set for skins with tangents */
+    float level;       /* of detail */
 } pelt_pose_head;
 
 /* Byte offsets of what follows it. */
@@ -165,7 +166,15 @@ typedef struct pelt_corrective_job {
     char *scratch; /* base of `at` */
     pelt_corrective_offsets at;
     const struct pelt_loops *loops;
+    const uint8_t *last; /* pelt_last_levels; NULL: all coefficients count */
+    float level;
 } pelt_corrective_job;
+
+/* How many of some coefficients have to be computed at the job's level, the others being at the end. */
+static inline uint32_t pelt_coefficients_needed(const pelt_corrective_job *job, uint32_t first, uint32_t count) {
+    while (job->last && count && (float)job->last[first + count - 1] + 1 <= job->level) count--;
+    return count;
+}
 
 /* The pose as seen by an axis: a rotation, or the coordinates whose differences are distances. */
 void pelt_axis_pose(const pelt_corrective_job *job, const pelt_file_axis *axis, float pose[4]);
@@ -176,6 +185,9 @@ void pelt_axis_pose(const pelt_corrective_job *job, const pelt_file_axis *axis, 
 typedef struct pelt_deform_job {
     const pelt_skin *skin;
     pelt_rows rows, tilts; /* of its corrective */
+    pelt_entries entries;
+    pelt_entries fade_to; /* weights fade to these, by this much; 0: they do not */
+    float fade;
     pelt_block_axes axes;
     const float *palette;
     const float *normal_palette;
@@ -185,6 +197,7 @@ typedef struct pelt_deform_job {
     pelt_factors tilt_factors;
     const float *distances;   /* of its weighted form, or NULL */
     uint32_t distance_stride; /* floats from axis to axis */
+    float weighted_share;     /* how much of its displacements counts: 1, or less while they fade */
     pelt_phi phi;             /* of the weighted form */
     int parts;                /* rows per centre of the weighted form: 4, or 3 without norm */
     uint32_t first_block, end_block;

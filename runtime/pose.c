@@ -54,15 +54,17 @@ void pelt_pose_from(const pelt_skin *skin, const pelt_pose_input *input, void *s
         memcpy(job.globals + j * PALETTE_STRIDE, input->globals[j], sizeof input->globals[j]);
     head->rigid = (uint32_t)pelt_loops_of(skin->isa)->pose_joints(&job);
     head->mirrored = skin->rest_tangents ? find_mirrors(skin, job.palette) : 0;
-    if (pelt_has_corrective(skin)) pelt_pose_corrective(skin, input, scratch);
+    pelt_detail detail = pelt_detail_of(skin, input->level > skin->least_level ? input->level : skin->least_level);
+    head->level = (float)detail.level + detail.fade;
+    if (pelt_is_displaced(skin, detail.level)) pelt_pose_corrective(skin, input, scratch);
 }
 
 void pelt_pose(const pelt_skin *skin, const pelt_transform *locals, void *scratch) {
-    pelt_pose_input input = {locals, NULL, NULL};
+    pelt_pose_input input = {.locals = locals};
     pelt_pose_from(skin, &input, scratch);
 }
 
 void pelt_pose_matrices(const pelt_skin *skin, const float (*globals)[12], void *scratch) {
-    pelt_pose_input input = {NULL, globals, NULL};
+    pelt_pose_input input = {.globals = globals};
     pelt_pose_from(skin, &input, scratch);
 }

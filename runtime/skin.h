@@ -15,6 +15,7 @@ typedef struct pelt_factor {
    coefficient of the corrective, or a centre of its weighted form. */
 typedef struct pelt_rows {
     const uint32_t *first;      /* [block_count + 1] first row of each block */
+    const uint32_t *ends;       /* [block_count] end of its rows: first + 1, except at a level that has fewer */
     const uint16_t *sources;    /* [row] */
     const float *floats;        /* [row][3][16]; with norm [row][4][16]; or in 16 bits: */
     const int16_t *shorts;      /* [row / 2][3][16][2], two rows interleaved */
@@ -54,9 +55,14 @@ static inline uint64_t pelt_kernel_columns(const pelt_skin *skin, const pelt_fil
 }
 
 static inline pelt_rows pelt_rows_of(const void *const sections[5], uint32_t factor_count) {
-    pelt_rows rows = {(const uint32_t *)sections[PELT_ROW_FIRST],      (const uint16_t *)sections[PELT_ROW_SOURCES],
-                      (const float *)sections[PELT_ROW_FLOATS],        (const int16_t *)sections[PELT_ROW_SHORTS],
-                      (const pelt_factor *)sections[PELT_ROW_FACTORS], factor_count};
+    const uint32_t *first = (const uint32_t *)sections[PELT_ROW_FIRST];
+    pelt_rows rows = {first,
+                      first ? first + 1 : NULL,
+                      (const uint16_t *)sections[PELT_ROW_SOURCES],
+                      (const float *)sections[PELT_ROW_FLOATS],
+                      (const int16_t *)sections[PELT_ROW_SHORTS],
+                      (const pelt_factor *)sections[PELT_ROW_FACTORS],
+                      factor_count};
     return rows;
 }
 
@@ -76,5 +82,41 @@ static inline pelt_block_axes pelt_skin_axes(const pelt_skin *skin) {
                             (const float *)skin->PELT_PRIVATE(AXIS_WEIGHTS)};
     return axes;
 }
+
+/* The joints of blocks, and their weights. */
+typedef struct pelt_entries {
+    const uint32_t *first;  /* [block_count + 1] */
+    const uint16_t *joints; /* [entry] */
+    const float *weights;   /* [entry - origin][16] */
+    uint32_t origin;
+} pelt_entries;
+
+/* -- Levels of detail (levels.c) ----------------------------------------------------------------------------------- */
+
+/* A whole level, and how far it has faded to the next. */
+typedef struct pelt_detail {
+    uint32_t level;
+    float fade; /* at least 0, less than 1 */
+} pelt_detail;
+
+/* Of a skin's own levels the nearest; level 0 for what is not a number. */
+pelt_detail pelt_detail_of(const pelt_skin *skin, float level);
+
+/* 1 if the corrective counts at this level. */
+int pelt_is_displaced(const pelt_skin *skin, uint32_t level);
+
+/* How much of the displacements of the weighted form is left. */
+float pelt_weighted_share(const pelt_skin *skin, pelt_detail detail);
+
+/* The last level that has each coefficient; NULL: all levels have all of them. */
+const uint8_t *pelt_last_levels(const pelt_skin *skin);
+
+/* The rows and tilts, and the joints, of a level. */
+pelt_rows pelt_level_rows(const pelt_skin *skin, uint32_t level);
+pelt_rows pelt_level_tilts(const pelt_skin *skin, uint32_t level);
+pelt_entries pelt_level_entries(const pelt_skin *skin, uint32_t level);
+
+/* Checks the section LEVL; the others have been checked. */
+pelt_result pelt_check_levels(const pelt_skin *skin, uint64_t size);
 
 #endif

@@ -5,6 +5,7 @@
 #define PELT_TEST_GL_SUBJECTS_H
 
 #include "gpu/headless.h"
+#include "pack/pack.h"
 #include "samples/samples.h"
 #include "test/corrective_maker.h"
 #include <pelt/gl.h>
@@ -79,9 +80,10 @@ typedef struct recipe {
     bool unnormalised, in_16_bits, scales, tangents;
     bool without_turns; /* the corrective does not change normals */
     uint32_t characters;
-    int rings; /* normals of the deformed surface: 1 by area, 2 by angle */
-    bool bent; /* they deviate from it */
-    bool fan;  /* all triangles meet in the first vertex, whose walk takes several patches */
+    int rings;       /* normals of the deformed surface: 1 by area, 2 by angle */
+    bool bent;       /* they deviate from it */
+    bool fan;        /* all triangles meet in the first vertex, whose walk takes several patches */
+    uint32_t levels; /* levels of detail with displacements: characters have levels from 0 to none */
 } recipe;
 
 static const recipe recipes[] = {
@@ -119,6 +121,31 @@ static const recipe recipes[] = {
     {"a fan by angle", 3, 301, 2, .characters = 2, .rings = 2, .bent = true, .fan = true},
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
+
+static const recipe levelled_recipes[] = {
+    {"basis with levels", 6, 700, 3, 1, .characters = 10, .levels = 3},
+    {"basis in 16 bits with levels", 6, 700, 3, 1, .in_16_bits = true, .characters = 11, .levels = 3},
+    {"weighted with levels", 6, 333, 3, 2, PELT_PHI_MIXED, .characters = 5, .levels = 1},
+    {"weighted in 16 bits without norm, with levels", 6, 333, 3, 2, PELT_PHI_GAUSSIAN, true, true, .characters = 10,
+     .levels = 1},
+    {"rings, basis in 16 bits with levels", 6, 700, 3, 1, .in_16_bits = true, .without_turns = true, .characters = 9,
+     .rings = 1, .levels = 3},
+};
+enum { LEVELLED = sizeof levelled_recipes / sizeof *levelled_recipes };
+
+/* The skin with levels: the last one has no displacements. Coefficients last by any rule. */
+static inline void recipe_levels(const recipe *r, subject *s) {
+    pelt_error error = {0};
+    uint8_t last[256];
+    for (uint32_t k = 0; k < sizeof last; k++) last[k] = (uint8_t)(k * 7 / 2 % r->levels);
+    pelt_level_plan plan = {.level_count = r->levels + 1, .displaced_count = r->levels};
+    if (r->levels > 1) plan.last = last;
+    pelt_bytes *bytes = pelt_pack_levels(s->bytes->bytes, &s->skin, &plan, &error);
+    if (!bytes) fail_msg("%s", error.text);
+    character_free_skin(s->bytes);
+    s->bytes = bytes;
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &s->skin), PELT_OK);
+}
 
 static inline pelt_corrective *recipe_corrective(const recipe *r, pelt_bundle *bundle, uint64_t *seed) {
     if (!r->corrective) return NULL;
@@ -183,6 +210,7 @@ static inline subject subject_of(const recipe *r) {
     const pelt_corrective *corrective = recipe_corrective(r, s.bundle, &seed);
     s.bytes = maker_pack_rings(s.bundle, corrective, r->in_16_bits, recipe_rings(r, s.bundle, &seed), &s.skin);
     assert_int_equal(pelt_needs_shading(&s.skin), r->rings != 0);
+    if (r->levels) recipe_levels(r, &s);
     subject_room(&s, r->characters);
     pelt_transform *locals = calloc(r->joints, sizeof *locals);
     for (uint32_t c = 0; c < r->characters; c++) {
@@ -192,8 +220,10 @@ static inline subject subject_of(const recipe *r) {
         for (uint32_t j = 0; r->scales && c + 1 < r->characters && j < r->joints; j++)
             for (int i = 0; i < 3; i++) locals[j].scale[i] = (float)(0.8 + 0.4 * test_random(&seed));
         for (int i = 0; i < MAKER_CONTROLS; i++) controls[i] = maker_controls[i].rest + maker_noise(&seed);
+        s.skin.least_level = r->levels ? 0.375f * (float)(c * 3 % (8 * r->levels / 3 + 2)) : 0;
         subject_pose(&s, c, locals, controls);
     }
+    s.skin.least_level = 0;
     free(locals);
     return s;
 }

@@ -41,6 +41,16 @@ static void every_form_equals_the_processor(void **state) {
     }
 }
 
+static void every_character_has_its_own_level(void **state) {
+    (void)state;
+    if (!pelt_cuda_devices()) skip();
+    for (int i = 0; i < LEVELLED; i++) {
+        subject s = subject_of(&levelled_recipes[i]);
+        compare(&s, levelled_recipes[i].name);
+        subject_free(&s);
+    }
+}
+
 static void normals_of_the_surface_equal_the_processors(void **state) {
     (void)state;
     if (!pelt_cuda_devices()) skip();
@@ -100,6 +110,7 @@ int main(void) {
     if (!pelt_cuda_devices()) print_message("skipped but for errors: there is no CUDA device here\n");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_equals_the_processor),
+        cmocka_unit_test(every_character_has_its_own_level),
         cmocka_unit_test(normals_of_the_surface_equal_the_processors),
         cmocka_unit_test(real_characters_equal_the_processor),
         cmocka_unit_test(misuse_is_refused),

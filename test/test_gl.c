@@ -74,6 +74,19 @@ static void every_form_equals_the_processor(void **state) {
     }
 }
 
+static void every_character_has_its_own_level(void **state) {
+    NEED_CONTEXT();
+    for (int i = 0; i < LEVELLED; i++) {
+        subject s = subject_of(&levelled_recipes[i]);
+        pelt_gl_options options = options_for(s.characters);
+        compare(&s, levelled_recipes[i].name, &options);
+        options.shape_given = 1, options.shape = (pelt_gl_shape){.threads = 32, .lanes = 1, .characters = 2};
+        options.shape.shared = 4, options.shape.passes = 3;
+        compare(&s, levelled_recipes[i].name, &options);
+        subject_free(&s);
+    }
+}
+
 static void every_shape_equals_the_processor(void **state) {
     NEED_CONTEXT();
     static const pelt_gl_shape shapes[] = {
@@ -413,6 +426,7 @@ static void crowds_larger_than_a_storage_block_go_in_slices(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_equals_the_processor),
+        cmocka_unit_test(every_character_has_its_own_level),
         cmocka_unit_test(every_shape_equals_the_processor),
         cmocka_unit_test(later_poses_replace_earlier_ones),
         cmocka_unit_test(crowds_larger_than_a_storage_block_go_in_slices),

@@ -571,6 +571,7 @@ typedef struct pelt_fit_options {
     pelt_preset preset;              /* sets the method too */
     uint32_t influences;             /* maximum joints per vertex, 1 to 64; 0: all (file), 4 (others) */
     pelt_normals normals;
+    int levels; /* 1: with levels of detail (pelt_fit_levels) */
     pelt_fitted_options fitted;
     pelt_convex_options convex;
     pelt_joints_options joints;
@@ -815,6 +816,20 @@ PELT_API void pelt_fit_report_free(pelt_fit_report *report);
    stop it. */
 PELT_API pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
                               pelt_fit_report *report, pelt_error *error);
+
+/* The same skin with levels of detail (pelt.h). Which displacements are left out first is decided by how much they do in
+   these examples, which are best those that the skin was fitted to, and need no true positions; the errors of the levels
+   are measured on them. Levels that the skin already has are replaced. */
+PELT_API pelt_bytes *pelt_fit_levels(const pelt_bytes *skin, pelt_bundle *bundle, pelt_examples examples,
+                                     pelt_error *error);
+
+/* The skin of another mesh of the same character, such as a simplified one: `skin` was made for the mesh of `from`, and
+   the result is for that of `to`. Each vertex of `to` takes the weights, displacements and changes of normals of the
+   nearest point of the rest surface, mixed from the corners of its triangle by barycentric coordinates, so that both
+   meshes run on the same poses; its own rest position and normal stay as they are. Levels of detail come along, with
+   the errors that they have on `from`. Skins of wpsd are refused. */
+PELT_API pelt_bytes *pelt_carry_skin(const pelt_bytes *skin, const pelt_bundle *from, const pelt_bundle *to,
+                                     pelt_error *error);
 
 /* Refits the weights of a skin so that none is negative, keeping its rest positions and the joints of each vertex. */
 PELT_API pelt_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples,

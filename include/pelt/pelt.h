@@ -186,7 +186,7 @@ enum { PELT_CORRECTIVE_SECTIONS = 16 }; /* private */
 PELT_API const char *pelt_version(void);
 
 /* An opened skin: counts, and pointers into the bytes given to pelt_open. It is a plain value: copy it as you like,
-   there is nothing to free. Treat it as read-only, except `isa`.
+   there is nothing to free. Treat it as read-only, except `isa` and `least_level`.
 
    The blend is exposed for those who want to run it themselves, on a GPU for instance. With T_j the matrices of a pose,
    slot s in block b = s / 16 and lane l = s % 16 moves to
@@ -228,12 +228,17 @@ typedef struct pelt_skin {
 
     const struct pelt_file_rings *rings; /* private: the neighbours of each vertex; see pelt_needs_shading */
 
+    const struct pelt_file_levels *levels; /* private: levels of detail; see pelt_level_count */
+
     const struct pelt_facts *facts; /* private: facts about the fit; NULL: unknown */
 
     const char *about;   /* UTF-8 JSON text: method, options, errors; for people; programs do not need it */
     uint32_t about_size; /* without the terminating zero */
 
     pelt_isa isa; /* what pelt_pose and pelt_deform use: the best of this machine; may be set to any that works */
+
+    float least_level; /* poses have at least this level of detail, whatever they ask for: 0, or a setting for slow
+                          machines; may be set */
 } pelt_skin;
 
 /* Checks a skin file in memory and fills in *skin. Everything is checked here (sizes, offsets, every index, every
@@ -278,6 +283,7 @@ typedef struct pelt_pose_input {
     const pelt_transform *locals; /* [joint_count] as for pelt_pose; or NULL, and then: */
     const float (*globals)[12];   /* [joint_count] as for pelt_pose_matrices */
     const float *controls;        /* [control_count]; NULL: all at rest. One that is not finite is at rest too */
+    float level;                  /* of detail, from pelt_level or your own rule: 0 is everything the skin has */
 } pelt_pose_input;
 
 /* The same for skins with controls; the input is not kept after the call:
@@ -286,6 +292,49 @@ typedef struct pelt_pose_input {
        pelt_pose_input input = {.locals = locals, .controls = tension};
        pelt_pose_from(&skin, &input, scratch); */
 PELT_API void pelt_pose_from(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
+
+/* -- Levels of detail ------------------------------------------------------------------------------------------------
+   For characters that are far away. Level 0 is the whole skin; at each level after it deforming costs less and vertices
+   are further from where level 0 has them: first some displacements of the corrective are left out, then all of them,
+   then vertices follow fewer joints. Numbers between two levels fade from one to the other, so nothing pops when the
+   level changes a little from frame to frame. A level is part of a pose, so each character of a crowd has its own, also
+   on graphics hardware:
+
+       pelt_level_view view = {.distance = 12, .field_of_view = 0.8f, .height = 1080};
+       pelt_pose_input input = {.locals = locals, .level = pelt_level(&skin, &view)};
+       pelt_pose_from(&skin, &input, scratch);                  // and deform as ever
+
+   `pelt fit --levels` makes them, from the examples; other skins have one level. */
+
+/* At least 1; levels go from 0 to one less. */
+PELT_API uint32_t pelt_level_count(const pelt_skin *skin);
+
+typedef struct pelt_level_facts {
+    float rms, p95;      /* how far vertices are from their places at level 0, in scene units, over all training
+                            examples: root mean square, and what 95% of the distances are below */
+    float vectors;       /* displacement vectors of a block of vertices, on average */
+    float joints;        /* joints of a block, on average: both are what deforming costs */
+    uint32_t influences; /* the most joints that a vertex follows */
+} pelt_level_facts;
+
+/* What a level is like; the last level for larger numbers. */
+PELT_API void pelt_get_level(const pelt_skin *skin, uint32_t level, pelt_level_facts *facts);
+
+/* How a character is seen. */
+typedef struct pelt_level_view {
+    float distance;      /* from the camera, in scene units; for a character drawn larger by s, divided by s */
+    float field_of_view; /* the vertical angle that the picture shows, in radians, above 0 and below pi */
+    float height;        /* of the picture, in pixels */
+    float pixels;        /* the error that is allowed; 0: 1 pixel */
+    float zone;          /* the part of the way from one level to the next during which the one fades to the other,
+                            above 0, at most 1; 0: 0.25. The smaller, the sooner you see a change, and the less time
+                            is spent on fading weights, which costs about as much as the finer level */
+} pelt_level_view;
+
+/* The level at which 95% of the vertices are within `pixels` pixels of their places at level 0, going by the training
+   examples: p95 is at most pixels * 2 distance tan(field_of_view / 2) / height. It is continuous in the distance. Not a
+   number, or values out of range: 0. */
+PELT_API float pelt_level(const pelt_skin *skin, const pelt_level_view *view);
 
 /* A range of blocks: those from `first` on, `count` of them. */
 typedef struct pelt_range {

@@ -37,7 +37,7 @@ class Findings(c.Structure):
 
 class PoseInput(c.Structure):
     c_name = "pelt_pose_input"
-    _fields_ = [("locals", P), ("globals", P), ("controls", P)]
+    _fields_ = [("locals", P), ("globals", P), ("controls", P), ("level", c.c_float)]
 
 
 class Stream(c.Structure):

@@ -296,6 +296,7 @@ EXPORT(layout) const known *pelt_wasm_layout(void) {
         NUMBER(at_rows), NUMBER(at_tilt_sources), NUMBER(at_tilts), NUMBER(at_axes), NUMBER(at_axis_weights),
         NUMBER(at_steps), NUMBER(at_row_factors), NUMBER(at_tilt_factors), NUMBER(at_normal_matrices),
         NUMBER(at_factor_scales), NUMBER(at_ring_first), NUMBER(at_rings), NUMBER(ring_scale), NUMBER(at_bends),
+        NUMBER(at_level), NUMBER(at_ends),
         SIZE("joint", pelt_joint), SIZE("transform", pelt_transform), SIZE("driven", pelt_driven),
         SIZE("control", pelt_control), SIZE("numbers", pelt_gpu_numbers), SIZE("matrix", float[MATRIX]),
         SIZE("block", float[PELT_BLOCK]),

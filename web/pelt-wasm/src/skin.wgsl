@@ -20,6 +20,7 @@ struct Numbers {
     tilts: u32, axes: u32, axis_weights: u32, steps: u32,
     row_factors: u32, tilt_factors: u32, normal_matrices: u32, factor_scales: u32,
     ring_first: u32, rings: u32, ring_scale: f32, bends: u32,
+    level: u32, ends: u32, zero: u32, zero_too: u32,
 }
 
 @group(0) @binding(0) var<uniform> places: Numbers;
@@ -119,6 +120,7 @@ fn add_weighted(start: Moved, pose: u32, block: u32, lane: u32, head: vec4u, nex
     if (FORM == 4u) { steps = bitcast<vec4f>(four_words(places.steps + 4u * block)); }
     var guard = 1.0;
     if (PARTS == 4u) { guard = guard_of(sum.w * steps.y); }
+    if (places.level > 0u) { guard *= pose_number(pose, places.level + 1u); }
     return Moved(start.point + sum.xyz * (guard * steps.x), start.normal + tilt * (guard * steps.z));
 }
 
@@ -130,7 +132,14 @@ fn moved_by(matrix: u32, p: vec4f) -> vec3f {
 
 fn deform(pose: u32, block: u32, lane: u32) -> Moved {
     let head = four_words(places.heads + 4u * block);
-    let next = four_words(places.heads + 4u * block + 4u);
+    var next = four_words(places.heads + 4u * block + 4u);
+    if (places.level > 0u) {
+        let level = u32(pose_number(pose, places.level));
+        if (level > 0u) {
+            let ends = places.ends + 2u * ((level - 1u) * places.block_count + block);
+            next = vec4u(next.x, skin[ends], skin[ends + 1u], next.w);
+        }
+    }
     var rest = Moved(three(places.rest + 48u * block + lane), vec3f(0.0));
     if (NORMALS) { rest.normal = three(places.rest_normals + 48u * block + lane); }
     if (FORM >= 3u) {
