@@ -328,6 +328,26 @@ static pelt_result choose_joints(comparison *c, const pelt_eigen_study *study, p
     return result;
 }
 
+/* The two joints that --show-joints names. */
+static pelt_result choose_clouds(comparison *c, pelt_clouds *out, pelt_error *error) {
+    const pelt_skeleton *skeleton = &c->bundle->skeleton;
+    const char *names = cli_value(c->args, "show-joints");
+    size_t count = 0;
+    char **list = names ? cli_list(names, &count) : NULL;
+    pelt_result result = names && !list ? pelt_no_memory(error) : PELT_OK;
+    *out = (pelt_clouds){.skeleton = skeleton, .examples = c->train_examples};
+    if (!result && count != 2)
+        result = pelt_fail(error, PELT_ERROR_ARGUMENT, "--panels clouds needs --show-joints NAME,NAME: two joints");
+    for (size_t i = 0; i < count && !result; i++) {
+        out->joints[i] = pelt_joint_named(skeleton, list[i], 0);
+        if (out->joints[i] == skeleton->joint_count)
+            result = pelt_fail(error, PELT_ERROR_ARGUMENT, "--show-joints: %s has no joint \"%s\"",
+                               pelt_base_name(c->bundle->path), list[i]);
+    }
+    cli_list_free(list);
+    return result;
+}
+
 static pelt_report_picture picture_of(const comparison *c, const pelt_example *frame, const char *why) {
     return (pelt_report_picture){.clip = frame->clip->name,
                                  .frame = frame->frame,
@@ -363,6 +383,8 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
     for (size_t k = 0; k < c->shown_count; k++) pictures[k] = picture_of(c, &c->shown[k], c->why[k]);
     for (size_t k = 0; k < c->pose_count; k++) poses[k] = picture_of(c, &c->poses[k], NULL);
     pelt_eigen_study *study = NULL, chosen;
+    pelt_clouds clouds = {0};
+    if (c->panels == PELT_PANELS_CLOUDS && choose_clouds(c, &clouds, error)) return error->code;
     bool studied = path || c->panels == PELT_PANELS_SUPPORTS || c->panels == PELT_PANELS_DISPLACEMENTS;
     if (studied && study_joints(c, &study, error)) return error->code;
     if (choose_joints(c, study, &chosen, error)) return pelt_eigen_study_free(study), error->code;
@@ -380,6 +402,7 @@ static pelt_result write_report(comparison *c, const char *path, const char *pic
                              .pose_count = c->pose_count,
                              .poses = poses,
                              .study = study ? &chosen : NULL,
+                             .clouds = &clouds,
                              .findings = c->findings,
                              .picture_size = c->picture_size,
                              .threads = c->args->threads,
@@ -424,9 +447,12 @@ static int compare(comparison *c) {
         c->panels = PELT_PANELS_DISPLACEMENTS;
     else if (panels && !strcmp(panels, "closeup"))
         c->panels = PELT_PANELS_CLOSEUP;
+    else if (panels && !strcmp(panels, "clouds"))
+        c->panels = PELT_PANELS_CLOUDS;
     else if (panels && strcmp(panels, "errors"))
-        return cli_misuse(args, "--panels %s: expected errors, closeup, differences, poses, supports or displacements",
-                          panels);
+        return cli_misuse(
+            args, "--panels %s: expected errors, closeup, differences, poses, supports, displacements or clouds",
+            panels);
     if (!list_contestants(c) || !cli_count(args, "picture-size", &c->picture_size)) return CLI_MISUSE;
     if (c->picture_size && pelt_check_picture_size("picture_size", c->picture_size, &error)) return cli_error(&error);
     c->bundle = cli_bundle(args, args->inputs[0], &error);
@@ -511,12 +537,13 @@ const cli_command cli_compare = {
       CLI_OUTPUT},
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame.", CLI_OUTPUT},
-     {"panels", "errors|closeup|differences|poses|supports|displacements",
+     {"panels", "errors|closeup|differences|poses|supports|displacements|clouds",
       "What the picture shows: errors, as a whole or close up; models and their differences; truth and models in six "
       "poses; or of eigen the "
-      "supports of joints, or the first eigendisplacements of one."},
+      "supports of joints, or the first eigendisplacements of one; or where a point lies in the frames of two joints."},
      {"show-joints", "NAME,...",
-      "The joints whose supports, or the one whose eigendisplacements are shown; default those that displace most."},
+      "The joints whose supports, or the one whose eigendisplacements are shown, default those that displace most; or "
+      "the two of clouds, of which the first moves the point."},
      CLI_ERROR_FILES,
      {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
      {"force", NULL, "Go on even if the input looks inconsistent."}},

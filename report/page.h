@@ -46,6 +46,9 @@ typedef struct picture {
    its channel (joints.c). */
 void shape_colors(const float *shape, uint32_t vertex_count, float *colors);
 
+/* The sheet PELT_PANELS_CLOUDS (clouds.c). */
+pelt_result draw_clouds(const pelt_report_page *page, pelt_bytes *png, pelt_error *error);
+
 /* NULL when out of memory. */
 pelt_image *picture_draw(const picture *picture, const pelt_mesh *mesh);
 

@@ -311,7 +311,10 @@ void pelt_image_paste(pelt_image *to, const pelt_image *from, uint32_t left, uin
             const uint8_t *source = from->rgba + 4 * ((size_t)y * from->width + x);
             uint8_t *target = to->rgba + 4 * ((size_t)(top + y) * to->width + left + x);
             double alpha = source[3] / 255.0;
-            for (int i = 0; i < 3; i++) target[i] = (uint8_t)(alpha * source[i] + (1 - alpha) * 255 + 0.5);
+            for (int i = 0; i < 3; i++) {
+                double under = target[3] ? target[i] : 255;
+                target[i] = (uint8_t)(alpha * source[i] + (1 - alpha) * under + 0.5);
+            }
             target[3] = 255;
         }
 }

@@ -50,7 +50,7 @@ typedef struct pelt_look {
    is not finite or not in front of the eye are skipped. */
 pelt_result pelt_draw_mesh(pelt_image *image, const pelt_view *view, const pelt_mesh *mesh, const pelt_look *look);
 
-/* Composites an image over white at a position of another one. */
+/* Composites an image over another one, at a position of that; where that is empty, over white. */
 void pelt_image_paste(pelt_image *to, const pelt_image *from, uint32_t left, uint32_t top);
 
 pelt_image *pelt_image_new(uint32_t width, uint32_t height);
@@ -87,6 +87,13 @@ typedef struct pelt_report_picture {
     const float *truth; /* [vertex_count][3] */
 } pelt_report_picture;
 
+/* Where one point lies in the frames of two joints, over all examples. */
+typedef struct pelt_clouds {
+    const pelt_skeleton *skeleton;
+    pelt_examples examples;
+    uint32_t joints[2]; /* the point is one that the first moves */
+} pelt_clouds;
+
 typedef struct pelt_report_page {
     const char *title;   /* NULL: a plain one */
     const char *bundle;  /* its path */
@@ -100,6 +107,7 @@ typedef struct pelt_report_page {
     const pelt_report_picture *pictures; /* frames shown in detail */
     const pelt_report_picture *poses;    /* frames that show many poses side by side */
     const pelt_eigen_study *study;       /* if EigenSkin is among the rows; NULL: not shown */
+    const pelt_clouds *clouds;           /* for PELT_PANELS_CLOUDS */
     pelt_findings findings;
     uint32_t picture_size; /* longer side in pixels; 0: 480 */
     uint32_t threads;      /* 0: as many as the machine has */
@@ -113,14 +121,16 @@ pelt_result pelt_report_html(const pelt_report_page *page, pelt_bytes *html, pel
    (full colour is the largest error in it); the models of two to four rows in that frame, and below them the difference
    of each pair, first and second, first and third, ... (Rhee et al., figure 1); or all poses, the truth and below it
    every row (figures 5 and 6). Or of the study: the supports of its first four joints, and the first four
-   eigendisplacements of its first joint (figures 3 and 5 of the EigenSkin paper). */
+   eigendisplacements of its first joint (figures 3 and 5 of the EigenSkin paper). Or a point of three examples, and
+   the cloud it forms over all of them in the frames of two joints (Mohr & Gleicher, figure 7). */
 typedef enum pelt_panels {
     PELT_PANELS_ERRORS,
     PELT_PANELS_CLOSEUP,
     PELT_PANELS_DIFFERENCES,
     PELT_PANELS_POSES,
     PELT_PANELS_SUPPORTS,
-    PELT_PANELS_DISPLACEMENTS
+    PELT_PANELS_DISPLACEMENTS,
+    PELT_PANELS_CLOUDS
 } pelt_panels;
 pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, pelt_bytes *png, pelt_error *error);
 

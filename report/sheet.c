@@ -121,6 +121,7 @@ pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, 
     sheet s = {.page = page};
     if (panels == PELT_PANELS_SUPPORTS || panels == PELT_PANELS_DISPLACEMENTS)
         return draw_study(page, panels, png, error);
+    if (panels == PELT_PANELS_CLOUDS) return draw_clouds(page, png, error);
     if (panels == PELT_PANELS_DIFFERENCES && !gallery_pair_count(page))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "differences are drawn for 2 to 4 methods, not for %zu",
                          page->row_count);

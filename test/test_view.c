@@ -61,6 +61,16 @@ static void meshes_poses_and_truth_are_the_librarys(void **state) {
     assert_memory_equal(at + 8, mesh->positions, row);
     assert_memory_equal(at + 8 + 2 * row, mesh->triangles, 12 * (size_t)mesh->triangle_count);
     free(bytes.bytes);
+    bytes = get(view, "data/c0/joints.bin");
+    assert_int_equal(bytes.size, 4 * (size_t)mesh->vertex_count);
+    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
+        const pelt_influences *in = &mesh->influences;
+        int32_t most = -1;
+        for (uint32_t i = in->first[v], best = i; i < in->first[v + 1]; i++)
+            if (most < 0 || in->weights[i] > in->weights[best]) best = i, most = (int32_t)in->joints[i];
+        assert_int_equal(((const int32_t *)bytes.bytes)[v], most);
+    }
+    free(bytes.bytes);
     for (uint32_t c = 0; c < sample->clip_count; c++) {
         const pelt_clip *clip = sample->clips[c];
         pelt_transform locals[64];

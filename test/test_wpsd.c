@@ -395,6 +395,59 @@ static void no_kernel_is_narrower_with_a_shared_width(void **state) {
     }
 }
 
+/* Four joints displace every vertex, each in its own way, and what they do adds up. */
+static void a_sum_of_waves(const pelt_bundle *bundle, const double *angles, double *d) {
+    for (size_t v = 0; v < bundle->mesh.vertex_count; v++)
+        for (size_t c = 0; c < 3; c++) {
+            d[3 * v + c] = 0;
+            for (size_t j = 1; j < 5; j++) d[3 * v + c] += 0.1 * sin(angles[j] * 0.02 + (double)(c + j));
+            for (size_t j = 1; j < 5; j++) d[3 * v + c] -= 0.1 * sin((double)(c + j));
+        }
+}
+
+/* The squared error of a fit to sweeps, with a width or 0 to choose one, where joints move together. */
+static double missed_together(double width, double *chosen) {
+    enum { JOINTS = 5, SWEEP = 6, TOGETHER = 12, TUBE = 24 };
+    double angles[(JOINTS - 1) * SWEEP][JOINTS] = {{0}}, sum = 0, d[3 * TUBE], out[3 * TUBE];
+    for (size_t i = 0; i < (JOINTS - 1) * SWEEP; i++) angles[i][1 + i / SWEEP] = 10 * (double)(i % SWEEP + 1);
+    pelt_error error;
+    pelt_bundle *bundle = character_chain(JOINTS, TUBE);
+    pelt_fitting f =
+        corrected_fitting(bundle, corrected_clip(bundle, "train", (JOINTS - 1) * SWEEP, angles[0], a_sum_of_waves));
+    f.options.psd.width = width;
+    assert_int_equal(pelt_fit_wpsd(&f, &error), PELT_OK);
+    *chosen = f.model.corrective->weighted->width;
+    uint64_t seed = 4;
+    for (int i = 0; i < TOGETHER; i++) {
+        double pose[JOINTS] = {0};
+        pelt_transform locals[JOINTS];
+        for (uint32_t j = 0; j < JOINTS; j++) {
+            if (j) pose[j] = 60 * test_random(&seed);
+            locals[j] = bundle->skeleton.rest[j];
+            memcpy(locals[j].rotation, character_turn(0, 0, 1, pose[j]).rotation, sizeof locals[j].rotation);
+        }
+        a_sum_of_waves(bundle, pose, d);
+        assert_true(pelt_corrective_eval(f.model.corrective, &bundle->skeleton, locals, NULL, TUBE, out, NULL));
+        for (size_t c = 0; c < 3 * TUBE; c++) sum += pow(out[c] - d[c], 2);
+    }
+    pelt_arena_free(f.arena), character_free(bundle);
+    return sum;
+}
+
+/* Sweeps do not show what joints do together; leaving out their poses asks only how one joint's are joined. */
+static void sweeps_alone_choose_the_width_that_adds_them_up_best(void **state) {
+    (void)state;
+    static const double widths[] = {0.5, 0.75, 1, 1.5, 2, 3, 4};
+    double least = INFINITY, best = 0, chosen, given;
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        double missed = missed_together(widths[i], &given);
+        if (missed < least) least = missed, best = widths[i];
+    }
+    assert_true(missed_together(0, &chosen) < 1.1 * least);
+    assert_near(chosen, best, 1e-6);
+    assert_true(missed_together(0.5, &given) > 2 * least);
+}
+
 static void kernels_are_narrower_where_floats_would_not_quite_give_examples_back(void **state) {
     (void)state;
     enum { POSES = TURNS + 2 };
@@ -689,6 +742,7 @@ int main(void) {
         cmocka_unit_test(psd_of_unweighted_joints_equals_the_formula),
         cmocka_unit_test(principal_poses_have_most_of_each_component),
         cmocka_unit_test(no_kernel_is_narrower_with_a_shared_width),
+        cmocka_unit_test(sweeps_alone_choose_the_width_that_adds_them_up_best),
         cmocka_unit_test(every_example_is_interpolated_on_every_instruction_set),
         cmocka_unit_test(sixteen_bits_move_no_vertex_between_the_examples),
         cmocka_unit_test(every_example_of_a_real_body_and_hand_is_interpolated),

@@ -1,6 +1,7 @@
 /* characters.c: meshes, surfaces, poses and truth of characters, as bytes. Numbers are little-endian, like all machines
    pelt runs on. */
 
+#include "rig/regions.h"
 #include "view/show.h"
 #include <string.h>
 
@@ -47,6 +48,21 @@ pelt_result view_make_mesh(pelt_view *view, view_place place, pelt_resource *out
     const pelt_mesh *mesh = &c->bundle->mesh;
     return view_pack_mesh(mesh->positions, mesh->normals, mesh->vertex_count, mesh->triangles, mesh->triangle_count,
                           out, error);
+}
+
+pelt_result view_make_joints(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
+    const view_character *c = view_character_at(view, place.numbers[0]);
+    if (!c || !c->bundle) return view_absent(error);
+    const pelt_mesh *mesh = &c->bundle->mesh;
+    size_t size = mesh->vertex_count * sizeof(int32_t);
+    int32_t *joints = malloc(size + 1);
+    if (!joints) return pelt_no_memory(error);
+    for (uint32_t v = 0; v < mesh->vertex_count; v++) {
+        uint32_t joint = pelt_dominant_joint(&mesh->influences, v);
+        joints[v] = joint == PELT_NO_REGION ? -1 : (int32_t)joint;
+    }
+    *out = (pelt_resource){joints, size, BINARY};
+    return PELT_OK;
 }
 
 /* -- Surfaces ---------------------------------------------------------------------------------------------------- */

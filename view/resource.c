@@ -74,6 +74,7 @@ static const struct kind {
     {"data/counts.json", view_make_counts, NULL, false},
     {"data/live.bin", view_make_live, NULL, false},
     {"data/c#/mesh.bin", view_make_mesh, NULL, false},
+    {"data/c#/joints.bin", view_make_joints, NULL, false},
     {"data/c#/surface.json", view_make_surface, need_surface, false},
     {"data/c#/uvs.bin", view_make_uvs, need_surface, false},
     {"data/c#/image#", view_make_image, need_surface, false},
@@ -207,6 +208,7 @@ static void name_skin(naming *n, uint32_t c, uint32_t s, const view_character *c
 static void name_character(naming *n, uint32_t c, const view_character *character) {
     const pelt_bundle *bundle = character->bundle;
     name_one(n, "data/c%u/mesh.bin", c);
+    if (bundle) name_one(n, "data/c%u/joints.bin", c);
     if (bundle) name_one(n, "data/c%u/surface.json", c);
     if (character->surface && character->surface->uvs) name_one(n, "data/c%u/uvs.bin", c);
     for (uint32_t i = 0; character->surface && i < character->surface->image_count; i++)

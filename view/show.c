@@ -147,11 +147,13 @@ static json_t *character_json(const view_character *character, uint32_t c) {
     const pelt_bundle *bundle = character->bundle;
     const pelt_skin *first = character->skin_count ? &character->skins[0]->skin : NULL;
     return pelt_json_pack(
-        "{name:s, file:s, vertices:u, triangles:u, diagonal:f, mesh:o, surface:o, joints:o, controls:o, clips:o, "
+        "{name:s, file:s, vertices:u, triangles:u, diagonal:f, mesh:o, regions:o, surface:o, joints:o, controls:o, "
+        "clips:o, "
         "skins:o}",
         character->name, character->file, bundle ? bundle->mesh.vertex_count : first->vertex_count,
         bundle ? bundle->mesh.triangle_count : 0, bundle ? pelt_scene_diagonal(&bundle->mesh) : skin_diagonal(first),
-        pelt_json_format("data/c%u/mesh.bin", c), bundle ? pelt_json_format("data/c%u/surface.json", c) : json_null(),
+        pelt_json_format("data/c%u/mesh.bin", c), bundle ? pelt_json_format("data/c%u/joints.bin", c) : json_null(),
+        bundle ? pelt_json_format("data/c%u/surface.json", c) : json_null(),
         bundle ? bundle_joints(&bundle->skeleton) : skin_joints(first),
         bundle ? bundle_controls(bundle) : skin_controls(first), clips_json(character, c), skins_json(character, c));
 }

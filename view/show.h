@@ -153,6 +153,8 @@ pelt_result view_make_live(pelt_view *view, view_place place, pelt_resource *out
 
 /* characters.c */
 pelt_result view_make_mesh(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
+/* i32 [vertex_count]: the joint whose weight in the file is largest, which is the region of `pelt measure`; -1: none. */
+pelt_result view_make_joints(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_surface(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_uvs(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_image(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);

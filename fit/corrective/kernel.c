@@ -41,8 +41,10 @@ static const double SPANNED = 0.1, SPANNED_NEAR = 1;
 /* Clusters whose units differ by less than this fraction, and by less than the cross-validation error, share a kernel:
    most of a pose's time goes into kernel sums and centres. */
 static const double ALIKE = 0.2;
-enum { FEATURES = 64, MANY_FEATURES = 128, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
+enum { FEATURES = 64, MANY_FEATURES = 96, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
 static const double BALANCE = 0.5;
+/* Error ratio below which features are taken: theirs is that of the best of many lengths of training, and flatters. */
+static const double CLEARLY = 0.9;
 static const double SMALL = 0.03; /* cross-validation error below which learning more would not be visible */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
@@ -564,7 +566,7 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     uint32_t width = k->poses.count > FEW_EXAMPLES ? FEATURES : MANY_FEATURES;
     pelt_feature_settings settings = pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, width, k->left,
                                                            f->options.seed, f->options.threads);
-    if (!forced && !(settings.left < k->left)) return PELT_OK;
+    if (!forced && !(settings.left < CLEARLY * k->left)) return PELT_OK;
     *done = true;
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, tilts, targets, &settings, error);
 }

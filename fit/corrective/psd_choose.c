@@ -1,21 +1,19 @@
 /* psd_choose.c: the width of phi, and whether it is mixed or a plain Gaussian, by poses that the fit has not seen:
 
        left out     each pose that lies between others, predicted by the rest, in closed form (rbf.h);
-       superposed   where few examples move several joints: poses made from sweeps, each joint as one of its own
-                    examples has it or at rest. What the joints do together is taken to be the sum of what each does
-                    alone, which is what EigenSkin assumes.
+       superposed   where few examples move several joints: poses made from sweeps (superposed.h).
 
    Leaving out poses of sweeps alone cannot find the width: it asks how a joint's own examples are joined, never what
    happens where several joints move, which is far from all of them and where narrow functions have faded. */
 
 #include "fit/corrective/psd.h"
+#include "fit/corrective/superposed.h"
 #include "rig/linear.h"
 #include <math.h>
 #include <string.h>
 
 const double pelt_psd_widths[PELT_PSD_ALL_WIDTHS] = {0.35, 0.5, 0.7, 1, 1.4, 2, 2.8, 4, 5.6, 8, 11};
 
-enum { LEAST_SEVERAL = 10, SUPERPOSED = 60 };
 static const double CLEARLY = 0.95; /* ratio of squared errors */
 
 void pelt_psd_phi(const pelt_psd *p, double width, size_t count, const uint32_t *poses, double *phi) {
@@ -41,27 +39,6 @@ typedef struct superposed {
     double *distances; /* [count][tried] squared */
     double *values;    /* [count][rank] */
 } superposed;
-
-/* Lists the examples that move a mover alone; returns how many. */
-static uint32_t sweeps_of(const pelt_poses *poses, uint32_t mover, uint32_t *list) {
-    uint32_t count = 0;
-    for (uint32_t e = 0; e < poses->count; e++)
-        if (poses->sweep_of[e] == mover && !poses->rest[e]) list[count++] = e;
-    return count;
-}
-
-/* How many examples move several things. */
-static uint32_t several_count(const pelt_poses *poses) {
-    uint32_t count = 0;
-    for (uint32_t e = 0; e < poses->count; e++) count += !poses->rest[e] && poses->sweep_of[e] == PELT_NO_MOVER;
-    return count;
-}
-
-static uint32_t swept_count(const pelt_poses *poses) {
-    uint32_t count = 0;
-    for (uint32_t g = 0; g < poses->mover_count; g++) count += poses->movers[g].swept;
-    return count;
-}
 
 /* The place of an example's pose among the tried ones; false: it is not one of them. */
 static bool find_tried(const pelt_psd *p, uint32_t example, uint32_t *place) {
@@ -95,33 +72,27 @@ static void distances_from(const pelt_psd *p, const pelt_pose_state *pose, doubl
     }
 }
 
-/* One of them: everything that sweeps move is at rest, or as in one of its sweeps. */
-static void superpose(const pelt_psd *p, uint64_t *random, uint32_t *list, double *distances, double *value) {
+/* One of them: the examples that its movers are taken from. */
+static void superpose(const pelt_psd *p, const uint32_t *examples, double *distances, double *value) {
     const pelt_poses *poses = &p->distinct.poses;
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(p->work);
     float *rotations = PELT_NEW(work, 4 * (size_t)poses->joint_count, float),
           *controls = PELT_NEW(work, poses->control_count, float);
     for (size_t j = 0; j < poses->joint_count; j++) rotations[4 * j + 3] = 1;
-    for (uint32_t g = 0; g < poses->mover_count; g++) {
-        uint32_t count = sweeps_of(poses, g, list), place;
-        *random = *random * 6364136223846793005u + 1442695040888963407u;
-        uint32_t example = count ? list[(*random >> 33) % count] : 0;
-        if (!count || *random >> 63 || !find_tried(p, example, &place)) continue;
-        add_sweep(p, g, example, place, rotations, controls, value);
-    }
+    for (uint32_t g = 0, place; g < poses->mover_count; g++)
+        if (examples[g] != PELT_REST_EXAMPLE && find_tried(p, examples[g], &place))
+            add_sweep(p, g, examples[g], place, rotations, controls, value);
     distances_from(p, &(pelt_pose_state){rotations, p->distinct.translations, controls}, distances);
 }
 
-/* None where enough examples move several things, or only one thing moves. */
 static superposed superpose_sweeps(const pelt_psd *p) {
     const pelt_poses *poses = &p->distinct.poses;
-    uint32_t *list = PELT_NEW(p->work, poses->count, uint32_t);
-    superposed s = {.count = several_count(poses) < LEAST_SEVERAL && swept_count(poses) > 1 ? SUPERPOSED : 0};
-    uint64_t random = 1;
+    pelt_superposed made = pelt_superpose_sweeps(p->work, poses);
+    superposed s = {.count = made.count};
     s.distances = PELT_NEW(p->work, s.count * p->tried_count, double);
     s.values = PELT_NEW(p->work, s.count * p->rank, double);
     for (size_t i = 0; i < s.count; i++)
-        superpose(p, &random, list, s.distances + i * p->tried_count, s.values + i * p->rank);
+        superpose(p, made.examples + i * poses->mover_count, s.distances + i * p->tried_count, s.values + i * p->rank);
     return s;
 }
 
@@ -176,7 +147,7 @@ static double choose_width(pelt_psd *p, const superposed *s) {
 void pelt_psd_choose(pelt_psd *p) {
     superposed s = superpose_sweeps(p);
     double mixed = choose_width(p, &s), width = p->width;
-    bool shown = s.count || several_count(&p->distinct.poses) >= LEAST_SEVERAL;
+    bool shown = s.count || pelt_shows_several(&p->distinct.poses);
     if (p->fitting->options.psd.rbf || !shown) return;
     p->phi = PELT_PHI_GAUSSIAN;
     if (choose_width(p, &s) < CLEARLY * mixed) return;

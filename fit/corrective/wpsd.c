@@ -27,121 +27,15 @@ static const double MOST_NARROWING = 4;
 enum { MOST_ROUNDED = 256 };      /* poses: longer sums would be too inaccurate in 16 bits */
 static const double RIDGE = 1e-4; /* keeps least squares from producing large terms that cancel */
 
-typedef struct wpsd {
-    pelt_fitting *fitting;
-    pelt_arena *work;
-    pelt_distinct_poses distinct;
-    pelt_sources sources;
-    pelt_point_weights driving;
-    uint32_t *order;                  /* points in the block order of their first vertices */
-    uint32_t *first_vertex, *members; /* vertices of point p: members[first_vertex[p]] to [first_vertex[p + 1] - 1] */
-    pelt_distinct_tilts normals;      /* changes of the rest normals */
-    pelt_phi phi;
-    double norm_floor; /* of the norm that sums are divided by; 0: they are not */
-    bool shared;       /* all points share one width */
-    double width;
-    uint32_t wanted;        /* poses per point; 0: all */
-    float *folded;          /* [point][pose][4] */
-    float *tilts;           /* [vertex][pose][3] the same for normals, or NULL */
-    double *conditions;     /* [point] condition number: an estimate until measured; 0: not driven */
-    double *bounds;         /* [point] squared upper bound of D */
-    uint32_t (*closest)[2]; /* [point] the two closest poses, where measured */
-    double *distances;      /* [point] their distance */
-} wpsd;
-
 /* -- One point ----------------------------------------------------------------------------------------------------- */
 
-/* Scratch memory for solving one point after another. */
-typedef struct workspace {
-    float *r2;       /* [pose][pose], lower triangle */
-    double *phi;     /* [center][center] */
-    double *values;  /* [center][4] */
-    double *probe;   /* [center] */
-    uint32_t *tally; /* [center] number of poses merged into it */
-    uint32_t *poses; /* [center] the pose that represents it */
-    uint32_t *of;    /* [pose] its center */
-    float *row;      /* [center] */
-    uint32_t count;  /* centers */
-} workspace;
-
-static workspace new_workspace(pelt_arena *arena, size_t n) {
-    return (workspace){.r2 = PELT_NEW(arena, n * n, float),
-                       .phi = PELT_NEW(arena, n * n, double),
-                       .values = PELT_NEW(arena, 4 * n, double),
-                       .probe = PELT_NEW(arena, n, double),
-                       .tally = PELT_NEW(arena, n, uint32_t),
-                       .poses = PELT_NEW(arena, n, uint32_t),
-                       .of = PELT_NEW(arena, n, uint32_t),
-                       .row = PELT_NEW(arena, n, float)};
-}
-
-static void point_distances(const wpsd *w, const float *row, float *r2) {
-    size_t n = w->distinct.count;
-    memset(r2, 0, n * n * sizeof *r2);
-    for (uint32_t s = 0; s < w->sources.count; s++)
-        if (row[s] > 0) pelt_add_distances(&w->sources, n, s, row[s], r2);
-}
-
-static const float *point_weights(const wpsd *w, uint32_t point) {
-    return w->driving.weights + (size_t)point * w->sources.count;
-}
-
-/* Computes the distances of a point, and its centres. */
-static void find_centers(const wpsd *w, uint32_t point, workspace *b) {
-    size_t n = w->distinct.count;
-    point_distances(w, point_weights(w, point), b->r2);
-    b->count = pelt_merge_poses(n, b->r2, (float)(PELT_SAME_POSE * PELT_SAME_POSE), b->poses, b->of);
-    memset(b->tally, 0, n * sizeof *b->tally);
-    for (size_t i = 0; i < n; i++) b->tally[b->of[i]]++;
-}
-
-/* A vector for every pose, `stride` doubles apart. */
-typedef struct series {
-    const double *first;
-    size_t stride;
-} series;
-
-static series point_shapes(const wpsd *w, uint32_t point) {
-    return (series){w->distinct.shapes + 3 * (size_t)point, 3 * (size_t)w->distinct.displacements.point_count};
-}
-
-static series vertex_normals(const wpsd *w, uint32_t vertex) {
-    return (series){w->normals.vectors + 3 * (size_t)w->normals.point_of[vertex], 3 * (size_t)w->normals.point_count};
-}
-
-/* values [center][columns]: means over merged poses; a fourth column is 1. */
-static void merge_vectors(const wpsd *w, series vectors, size_t columns, workspace *b) {
-    for (size_t i = 0; i < columns * b->count; i++) b->values[i] = i % columns == 3;
-    for (size_t i = 0; i < w->distinct.count; i++)
-        for (size_t c = 0; c < 3; c++)
-            b->values[columns * b->of[i] + c] += vectors.first[vectors.stride * i + c] / b->tally[b->of[i]];
-}
-
-static void fill_phi(const wpsd *w, double width, workspace *b) {
-    size_t n = w->distinct.count, m = b->count;
-    for (size_t i = 0; i < m; i++) {
-        const float *r2 = b->r2 + (size_t)b->poses[i] * n;
-        for (size_t k = 0; k <= i; k++) b->row[k] = r2[b->poses[k]];
-        pelt_phi_row(w->phi, width, i + 1, b->row, b->phi + i * m);
-        for (size_t k = 0; k < i; k++) b->phi[k * m + i] = b->phi[i * m + k];
-        b->phi[i * m + i] += w->wanted ? 0 : pelt_phi_ridge(w->phi);
-    }
-}
-
-static bool is_driven(const wpsd *w, uint32_t point) {
-    const float *row = point_weights(w, point);
-    bool any = false;
-    for (uint32_t s = 0; s < w->sources.count; s++) any |= row[s] > 0;
-    return any;
-}
-
 /* Factors phi, adding a tiny multiple of the identity if it is not positive definite to working precision. */
-static bool factor_phi(const wpsd *w, workspace *b) {
+static bool factor_phi(const pelt_wpsd *w, pelt_wpsd_view *b) {
     enum { TRIES = 6 };
     const double first = 1e-10, growth = 100; /* from rounding up to 1 */
     double ridge = 0;
     for (int tries = 0; tries < TRIES; tries++) {
-        fill_phi(w, w->width, b);
+        pelt_wpsd_phi(w, w->width, b);
         for (size_t i = 0; i < b->count; i++) b->phi[i * b->count + i] += ridge;
         if (pelt_cholesky(b->count, b->phi)) return true;
         ridge = ridge > 0 ? growth * ridge : first;
@@ -149,10 +43,15 @@ static bool factor_phi(const wpsd *w, workspace *b) {
     return false;
 }
 
+static pelt_wpsd_series vertex_normals(const pelt_wpsd *w, uint32_t vertex) {
+    return (pelt_wpsd_series){w->normals.vectors + 3 * (size_t)w->normals.point_of[vertex],
+                              3 * (size_t)w->normals.point_count};
+}
+
 /* out [pose][columns] = phi^-1 times the vectors, at the centres. */
-static void fold_vectors(const wpsd *w, series vectors, size_t columns, workspace *b, float *out) {
+static void fold_vectors(const pelt_wpsd *w, pelt_wpsd_series vectors, size_t columns, pelt_wpsd_view *b, float *out) {
     double scale = pelt_norm_scale(w->norm_floor);
-    merge_vectors(w, vectors, columns, b);
+    pelt_wpsd_merge(w, vectors, columns, b);
     pelt_cholesky_solve(b->count, b->phi, columns, b->values);
     memset(out, 0, columns * w->distinct.count * sizeof *out);
     for (size_t i = 0; i < b->count; i++)
@@ -171,7 +70,7 @@ static size_t smallest_pivot(size_t n, const double *factor) {
 /* Estimates the condition number: the largest eigenvalue from the vector of ones, which is close to its eigenvector,
    the smallest as 1 / |phi^-1 e|, with e the unit vector of the smallest pivot. The upper triangle of b->phi still
    holds phi. */
-static double estimate_condition(const workspace *b) {
+static double estimate_condition(const pelt_wpsd_view *b) {
     size_t m = b->count, least = smallest_pivot(m, b->phi);
     double sum = (double)m, square = 0;
     for (size_t i = 0; i < m; i++) b->probe[i] = i == least;
@@ -184,7 +83,7 @@ static double estimate_condition(const workspace *b) {
 }
 
 /* D is bounded as in psd.c: |f(p)|^2 <= d^T phi^-1 d, where d are means over merged poses. */
-static double squared_bound(const wpsd *w, series shapes, const workspace *b) {
+static double squared_bound(const pelt_wpsd *w, pelt_wpsd_series shapes, const pelt_wpsd_view *b) {
     double sum = 0;
     for (size_t i = 0; i < w->distinct.count; i++)
         for (size_t c = 0; c < 3; c++)
@@ -194,14 +93,14 @@ static double squared_bound(const wpsd *w, series shapes, const workspace *b) {
 
 /* Folds the displacements of a point; returns the rounding error of its sum at run time: every phi is off by half a
    unit in the last place of a float, times its factor. Negative when phi cannot be inverted. */
-static double fold_shapes(wpsd *w, uint32_t point, workspace *b) {
+static double fold_shapes(pelt_wpsd *w, uint32_t point, pelt_wpsd_view *b) {
     double sum = 0;
-    find_centers(w, point, b);
+    pelt_wpsd_centers(w, point, b);
     w->conditions[point] = INFINITY;
     if (!factor_phi(w, b)) return -1;
-    fold_vectors(w, point_shapes(w, point), 4, b, w->folded + 4 * (size_t)w->distinct.count * point);
+    fold_vectors(w, pelt_wpsd_shapes(w, point), 4, b, w->folded + 4 * (size_t)w->distinct.count * point);
     w->conditions[point] = estimate_condition(b);
-    w->bounds[point] = squared_bound(w, point_shapes(w, point), b);
+    w->bounds[point] = squared_bound(w, pelt_wpsd_shapes(w, point), b);
     for (const double *v = b->values; v < b->values + 4 * (size_t)b->count; v += 4)
         sum += sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
     return 0x1p-24 * sum;
@@ -210,7 +109,7 @@ static double fold_shapes(wpsd *w, uint32_t point, workspace *b) {
 /* All poses: exact. Where examples are so close that floats would not quite reproduce them, the point's kernel is
    narrowed by scaling distances; but only slightly, and not where examples cannot be distinguished: there, wider is
    better. */
-static void fold_point(wpsd *w, uint32_t point, workspace *b) {
+static void fold_point(pelt_wpsd *w, uint32_t point, pelt_wpsd_view *b) {
     double rounding = fold_shapes(w, point, b);
     double excess = rounding / (MOST_ROUNDING * w->fitting->bundle->mesh.diagonal);
     if (!w->shared && excess > 1 && excess < MOST_NARROWING && w->driving.left[point] == 0) {
@@ -228,15 +127,15 @@ static void fold_point(wpsd *w, uint32_t point, workspace *b) {
 enum { FOLDED = 64 };
 
 static void fold_points(void *user, size_t part, pelt_arena *scratch) {
-    wpsd *w = user;
+    pelt_wpsd *w = user;
     uint32_t all = w->distinct.displacements.point_count;
-    workspace b = new_workspace(scratch, w->distinct.count);
+    pelt_wpsd_view b = pelt_wpsd_view_new(scratch, w->distinct.count);
     for (size_t p = part * FOLDED; p < (part + 1) * FOLDED && p < all; p++)
-        if (is_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, &b);
+        if (pelt_wpsd_driven(w, (uint32_t)p)) fold_point(w, (uint32_t)p, &b);
 }
 
 /* The two closest poses of a set, as a point sees them, ignoring merged ones. */
-static void find_closest(wpsd *w, const workspace *b, uint32_t point, size_t count, const uint32_t *poses) {
+static void find_closest(pelt_wpsd *w, const pelt_wpsd_view *b, uint32_t point, size_t count, const uint32_t *poses) {
     size_t n = w->distinct.count;
     double least = INFINITY;
     for (size_t i = 1; i < count; i++)
@@ -255,7 +154,7 @@ static void find_closest(wpsd *w, const workspace *b, uint32_t point, size_t cou
 enum { GROUP = PELT_BLOCK };
 
 /* phi of all poses (rows) and the given ones (columns) for one point. */
-static void phi_columns(const wpsd *w, const workspace *b, const uint32_t *poses, size_t count, double *out) {
+static void phi_columns(const pelt_wpsd *w, const pelt_wpsd_view *b, const uint32_t *poses, size_t count, double *out) {
     size_t n = w->distinct.count;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < count; k++) {
@@ -265,14 +164,14 @@ static void phi_columns(const wpsd *w, const workspace *b, const uint32_t *poses
 }
 
 /* Poses for a group of points: by forward selection with their mean weights, or by principal components. */
-static uint32_t *choose_for_group(const wpsd *w, const uint32_t *points, size_t count, workspace *b,
+static uint32_t *choose_for_group(const pelt_wpsd *w, const uint32_t *points, size_t count, pelt_wpsd_view *b,
                                   pelt_arena *scratch) {
     size_t n = w->distinct.count, all = w->distinct.displacements.point_count, sources = w->sources.count;
     float *mean = PELT_NEW(scratch, sources, float);
     double *values = PELT_NEW(scratch, n * 3 * count, double);
     uint32_t *chosen = PELT_NEW(scratch, w->wanted, uint32_t); /* the first is the rest pose */
     for (size_t p = 0; p < count; p++)
-        for (size_t s = 0; s < sources; s++) mean[s] += point_weights(w, points[p])[s] / (float)count;
+        for (size_t s = 0; s < sources; s++) mean[s] += pelt_wpsd_weights(w, points[p])[s] / (float)count;
     for (size_t i = 0; i < n; i++)
         for (size_t p = 0; p < count; p++)
             memcpy(values + (i * count + p) * 3, w->distinct.shapes + 3 * (i * all + points[p]), 3 * sizeof *values);
@@ -280,7 +179,7 @@ static uint32_t *choose_for_group(const wpsd *w, const uint32_t *points, size_t 
         pelt_choose_by_components(scratch, n, 3 * count, values, 1, w->wanted, chosen);
         return chosen;
     }
-    point_distances(w, mean, b->r2);
+    pelt_wpsd_distances(w, mean, b->r2);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
             b->phi[i * n + k] = b->phi[k * n + i] = pelt_phi_value(w->phi, w->width, b->r2[i * n + k]);
@@ -297,9 +196,9 @@ typedef struct problem {
     double *sums;   /* [chosen][3] */
 } problem;
 
-static bool make_problem(wpsd *w, uint32_t point, workspace *b, problem *p) {
+static bool make_problem(pelt_wpsd *w, uint32_t point, pelt_wpsd_view *b, problem *p) {
     size_t n = w->distinct.count, m = w->wanted;
-    point_distances(w, point_weights(w, point), b->r2);
+    pelt_wpsd_distances(w, pelt_wpsd_weights(w, point), b->r2);
     phi_columns(w, b, p->chosen, m, p->phi);
     pelt_gemm(true, false, m, m, n, 1, p->phi, p->phi, 0, p->normal);
     for (size_t k = 0; k < m; k++) p->normal[k * m + k] *= 1 + RIDGE;
@@ -310,7 +209,7 @@ static bool make_problem(wpsd *w, uint32_t point, workspace *b, problem *p) {
 }
 
 /* out [pose][columns] = normal^-1 phi^T times the vectors, at the chosen poses. */
-static void fit_vectors(const wpsd *w, const problem *p, series vectors, size_t columns, float *out) {
+static void fit_vectors(const pelt_wpsd *w, const problem *p, pelt_wpsd_series vectors, size_t columns, float *out) {
     size_t n = w->distinct.count, m = w->wanted;
     memset(p->sums, 0, 3 * m * sizeof *p->sums);
     for (size_t i = 0; i < n; i++)
@@ -333,66 +232,22 @@ static double squared_size(const problem *p, size_t m) {
 }
 
 static void fit_group(void *user, size_t group, pelt_arena *scratch) {
-    wpsd *w = user;
+    pelt_wpsd *w = user;
     uint32_t points[GROUP], all = w->distinct.displacements.point_count;
     size_t n = w->distinct.count, m = w->wanted, count = 0;
     for (size_t i = group * GROUP; i < (group + 1) * GROUP && i < all; i++)
-        if (is_driven(w, w->order[i])) points[count++] = w->order[i];
+        if (pelt_wpsd_driven(w, w->order[i])) points[count++] = w->order[i];
     if (!count) return;
-    workspace b = new_workspace(scratch, n);
+    pelt_wpsd_view b = pelt_wpsd_view_new(scratch, n);
     problem p = {choose_for_group(w, points, count, &b, scratch), PELT_NEW(scratch, n * m, double),
                  PELT_NEW(scratch, m * m, double), PELT_NEW(scratch, m * m, double), PELT_NEW(scratch, 3 * m, double)};
     for (size_t k = 0; k < count; k++) {
         uint32_t point = points[k];
         if (!make_problem(w, point, &b, &p)) continue;
-        fit_vectors(w, &p, point_shapes(w, point), 4, w->folded + 4 * n * point);
+        fit_vectors(w, &p, pelt_wpsd_shapes(w, point), 4, w->folded + 4 * n * point);
         w->bounds[point] = squared_size(&p, m);
         for (uint32_t i = w->first_vertex[point]; i < w->first_vertex[point + 1] && w->normals.vectors; i++)
             fit_vectors(w, &p, vertex_normals(w, w->members[i]), 3, w->tilts + 3 * n * w->members[i]);
-    }
-}
-
-/* -- The width ----------------------------------------------------------------------------------------------------- */
-
-static const double widths[] = {0.5, 0.75, 1, 1.5, 2, 3, 4};
-enum { WIDTHS = sizeof widths / sizeof *widths, SAMPLES = 24 };
-
-typedef struct width_trial {
-    wpsd *w;
-    double errors[SAMPLES][WIDTHS];
-    uint32_t points[SAMPLES];
-} width_trial;
-
-static void try_widths(void *user, size_t sample, pelt_arena *scratch) {
-    width_trial *t = user;
-    const wpsd *w = t->w;
-    uint32_t point = t->points[sample];
-    if (!is_driven(w, point)) return;
-    workspace b = new_workspace(scratch, w->distinct.count);
-    bool *marked = PELT_NEW(scratch, w->distinct.count, bool), any = false;
-    find_centers(w, point, &b);
-    merge_vectors(w, point_shapes(w, point), 3, &b);
-    for (size_t i = 0; i < b.count; i++) any |= marked[i] = w->distinct.interior[b.poses[i]];
-    for (size_t i = 1; i < b.count && !any; i++) marked[i] = true;
-    for (int k = 0; k < WIDTHS; k++) {
-        double growth;
-        fill_phi(w, widths[k], &b);
-        t->errors[sample][k] = pelt_leave_one_out(scratch, b.count, b.phi, 3, b.values, marked, w->norm_floor, &growth);
-    }
-}
-
-/* Tries points spread over the mesh, every n-th in order. */
-static void choose_width(wpsd *w) {
-    width_trial t = {.w = w};
-    uint32_t points = w->distinct.displacements.point_count, samples = points < SAMPLES ? points : SAMPLES;
-    for (uint32_t i = 0; i < samples; i++) t.points[i] = w->order[(uint64_t)i * points / samples];
-    pelt_parallel(w->work, w->fitting->options.threads, samples, try_widths, &t);
-    double best = INFINITY;
-    w->width = 1;
-    for (int k = 0; k < WIDTHS; k++) {
-        double sum = 0;
-        for (uint32_t i = 0; i < samples; i++) sum += t.errors[i][k];
-        if (sum < best) best = sum, w->width = widths[k];
     }
 }
 
@@ -403,21 +258,21 @@ static void choose_width(wpsd *w) {
 enum { MEASURED = 4 };
 
 typedef struct measuring {
-    wpsd *w;
+    pelt_wpsd *w;
     uint32_t points[MEASURED + 1];
 } measuring;
 
 static void measure_point(void *user, size_t i, pelt_arena *scratch) {
-    wpsd *w = ((measuring *)user)->w;
+    pelt_wpsd *w = ((measuring *)user)->w;
     uint32_t point = ((measuring *)user)->points[i];
-    workspace b = new_workspace(scratch, w->distinct.count);
-    find_centers(w, point, &b);
-    fill_phi(w, w->width, &b);
+    pelt_wpsd_view b = pelt_wpsd_view_new(scratch, w->distinct.count);
+    pelt_wpsd_centers(w, point, &b);
+    pelt_wpsd_phi(w, w->width, &b);
     w->conditions[point] = pelt_condition_of(b.count, b.phi);
     find_closest(w, &b, point, b.count, b.poses);
 }
 
-static void note_findings(wpsd *w) {
+static void note_findings(pelt_wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     pelt_ranked *order = PELT_NEW(w->work, d->point_count, pelt_ranked);
     uint32_t count = 0;
@@ -448,7 +303,7 @@ static void note_findings(wpsd *w) {
 /* -- The corrective ------------------------------------------------------------------------------------------------ */
 
 /* Points in the block order of their first vertices. */
-static void order_points(wpsd *w) {
+static void order_points(pelt_wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     uint32_t *vertices = PELT_NEW(w->work, d->vertex_count, uint32_t);
     w->order = PELT_NEW(w->work, d->point_count, uint32_t);
@@ -459,7 +314,7 @@ static void order_points(wpsd *w) {
 }
 
 /* The vertices of each point. */
-static void list_members(wpsd *w) {
+static void list_members(pelt_wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     uint32_t *end = w->first_vertex = PELT_NEW(w->work, (size_t)d->point_count + 2, uint32_t);
     w->members = PELT_NEW(w->work, d->vertex_count, uint32_t);
@@ -468,7 +323,7 @@ static void list_members(wpsd *w) {
     for (uint32_t v = 0; v < d->vertex_count; v++) w->members[end[d->point_of[v] + 1]++] = v;
 }
 
-static void make_room(wpsd *w) {
+static void make_room(pelt_wpsd *w) {
     size_t n = w->distinct.count, points = w->distinct.displacements.point_count;
     w->folded = PELT_NEW(w->work, 4 * points * n, float);
     w->conditions = PELT_NEW(w->work, points, double);
@@ -480,13 +335,13 @@ static void make_room(wpsd *w) {
     w->tilts = PELT_NEW(w->fitting->arena, 3 * n * w->distinct.displacements.vertex_count, float);
 }
 
-static pelt_weighted *make_weighted(wpsd *w) {
+static pelt_weighted *make_weighted(pelt_wpsd *w) {
     const pelt_example_displacements *d = &w->distinct.displacements;
     pelt_arena *arena = w->fitting->arena;
     size_t n = w->distinct.count, vertices = d->vertex_count, entries = 0;
     uint32_t *first = PELT_NEW(arena, vertices + 1, uint32_t);
     for (uint32_t v = 0; v < vertices; v++) {
-        const float *row = point_weights(w, d->point_of[v]);
+        const float *row = pelt_wpsd_weights(w, d->point_of[v]);
         for (uint32_t s = 0; s < w->sources.count; s++)
             if (row[s] > 0) entries += w->sources.list[s].axis_count;
         first[v + 1] = (uint32_t)entries;
@@ -497,7 +352,7 @@ static pelt_weighted *make_weighted(wpsd *w) {
     pelt_weighted *out = PELT_NEW(arena, 1, pelt_weighted);
     size_t at = 0;
     for (uint32_t v = 0; v < vertices; v++) {
-        const float *row = point_weights(w, d->point_of[v]);
+        const float *row = pelt_wpsd_weights(w, d->point_of[v]);
         for (uint32_t s = 0; s < w->sources.count; s++)
             for (uint32_t a = 0; a < w->sources.list[s].axis_count && row[s] > 0; a++, at++) {
                 axes[at] = w->sources.list[s].first_axis + a;
@@ -522,7 +377,7 @@ static pelt_weighted *make_weighted(wpsd *w) {
 }
 
 /* The fraction of all squared displacements in sweeps that is at points which do not see the mover. */
-static double unseen_share(const wpsd *w) {
+static double unseen_share(const pelt_wpsd *w) {
     const pelt_poses *poses = &w->distinct.poses;
     const pelt_example_displacements *d = &w->distinct.displacements;
     double all = 0, unseen = 0;
@@ -531,25 +386,25 @@ static double unseen_share(const wpsd *w) {
         for (uint32_t p = 0; p < d->point_count && mover != PELT_NO_MOVER; p++) {
             const float *u = pelt_displacement(d, e, p);
             double square = pelt_square_length(u);
-            all += square, unseen += point_weights(w, p)[mover] > 0 ? 0 : square;
+            all += square, unseen += pelt_wpsd_weights(w, p)[mover] > 0 ? 0 : square;
         }
     }
     return all > 0 ? unseen / all : -1;
 }
 
-static double mean_drivers(const wpsd *w) {
+static double mean_drivers(const pelt_wpsd *w) {
     uint32_t points = w->distinct.displacements.point_count, driven = 0;
     double drivers = 0;
     for (uint32_t p = 0; p < points; p++) {
         double sum = 0, squares = 0;
         for (uint32_t s = 0; s < w->sources.count; s++)
-            sum += point_weights(w, p)[s], squares += pow(point_weights(w, p)[s], 2);
+            sum += pelt_wpsd_weights(w, p)[s], squares += pow(pelt_wpsd_weights(w, p)[s], 2);
         if (sum > 0) drivers += sum * sum / squares, driven++;
     }
     return driven ? drivers / driven : 0;
 }
 
-static pelt_pose_findings findings_of(const wpsd *w) {
+static pelt_pose_findings findings_of(const pelt_wpsd *w) {
     pelt_pose_findings out = {.poses = w->wanted ? w->wanted : w->distinct.count,
                               .width = w->width,
                               .not_told_apart = w->wanted ? -1 : 0,
@@ -560,7 +415,7 @@ static pelt_pose_findings findings_of(const wpsd *w) {
     return out;
 }
 
-static void fit(wpsd *w) {
+static void fit(pelt_wpsd *w) {
     pelt_fitting *f = w->fitting;
     uint32_t points = w->distinct.displacements.point_count, n = w->distinct.count;
     w->wanted = f->options.psd.poses && f->options.psd.poses < n ? f->options.psd.poses : 0;
@@ -574,7 +429,7 @@ static void fit(wpsd *w) {
     pelt_next_task(f->arena, "wpsd: width", 0.2, 0.3, 1);
     w->width = f->options.psd.width;
     w->shared = f->options.wpsd.shared_width || w->width > 0;
-    if (!(w->width > 0)) choose_width(w);
+    if (!(w->width > 0)) pelt_wpsd_choose_width(w);
     pelt_next_task(f->arena, "wpsd: fit", 0.3, 1, 1);
     if (w->wanted)
         pelt_parallel(w->work, f->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
@@ -593,7 +448,7 @@ static void fit(wpsd *w) {
 
 pelt_result pelt_fit_wpsd(pelt_fitting *f, pelt_error *error) {
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(f->arena);
-    wpsd w = {.fitting = f, .work = work};
+    pelt_wpsd w = {.fitting = f, .work = work};
     pelt_result result = pelt_distinct_poses_of(f, &w.distinct, error);
     if (result || w.distinct.count < 2) return result;
     pelt_sources_of(f, &w.distinct, &w.sources);

@@ -136,13 +136,17 @@ export class Data {
     }
   }
 
-  async floats(name: string, count?: number): Promise<Float32Array> {
+  private async words(name: string, count?: number): Promise<ArrayBuffer> {
     const bytes = await this.bytes(name);
     if (bytes.byteLength % 4 || (count !== undefined && bytes.byteLength !== 4 * count)) {
       throw new Problem(`${name} has ${bytes.byteLength} bytes where ${count === undefined ? 'whole numbers' : 4 * count} were expected.`);
     }
-    return new Float32Array(bytes);
+    return bytes;
   }
+
+  async floats(name: string, count?: number): Promise<Float32Array> { return new Float32Array(await this.words(name, count)); }
+
+  async integers(name: string, count?: number): Promise<Int32Array> { return new Int32Array(await this.words(name, count)); }
 
   async mesh(name: string): Promise<MeshData> {
     const bytes = await this.bytes(name);

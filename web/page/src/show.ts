@@ -99,6 +99,7 @@ export interface Character {
   triangles: number;
   diagonal: number;
   mesh: string;
+  regions: string | null; // i32 [vertex]: the joint that moves it most by the file's weights; -1: none
   surface: string | null;
   joints: Joint[];
   controls: Control[];

@@ -16,6 +16,7 @@ class Regions {
   private order: Order = 'clip';
   private skin: Skin | null = null;
   private joints: Int32Array = new Int32Array(0); // [vertex]
+  private names: string[] = []; // [joint]
   private overClip: Float32Array | null = null;
   private shown: Region[] = [];
   private turn = 0;
@@ -52,11 +53,27 @@ class Regions {
     const skin = this.app.skin();
     if (skin !== this.skin) {
       this.skin = skin;
-      this.joints = skin ? dominantJoints(skin) : new Int32Array(0);
       this.wanted = '';
+      this.joints = new Int32Array(0);
+      if (skin) await this.findRegions(skin);
+      if (skin !== this.skin) return; // another one was opened meanwhile
     }
     this.draw();
     await this.readClip();
+  }
+
+  // By the weights of the file, as `pelt measure` has them, so that all skins of a character have the same regions; those of the skin where there is no file.
+  private async findRegions(skin: Skin): Promise<void> {
+    const character = this.app.character();
+    let joints = dominantJoints(skin);
+    try {
+      if (character?.regions) joints = await this.app.data.integers(character.regions, skin.vertexCount);
+    } catch (thrown) {
+      this.app.problem(thrown);
+    }
+    if (skin !== this.skin) return;
+    this.joints = joints;
+    this.names = (character?.regions ? character : skin).joints.map(({ name }) => name);
   }
 
   private wanted = ''; // the resource of the clip's errors
@@ -86,7 +103,7 @@ class Regions {
     this.draw();
   }
 
-  private name(region: Region): string { return this.skin?.joints[region.joint]?.name ?? 'no joint'; }
+  private name(region: Region): string { return this.names[region.joint] ?? 'no joint'; }
 
   private draw(): void {
     if (!this.open) return;
