@@ -67,11 +67,11 @@ static void find_bending(pelt_arena *arena, body *b) {
 
 /* How likely a child continues the limb of its parent: spines go on to necks rather than to collarbones. */
 static int continues(part above, part below) {
-    if (below == PART_STILL) return 0;
+    if (below == PART_STILL) return 1; /* the end of a finger, if nothing else is there */
     bool trunk = above == PART_SPINE || above == PART_HIPS || above == PART_NECK;
-    if (trunk && (below == PART_SPINE || below == PART_NECK || below == PART_HEAD)) return 3;
-    if (!trunk && below != PART_UNKNOWN && below != PART_SOFT) return 3;
-    return below == PART_UNKNOWN || below == PART_SOFT ? 2 : 1;
+    if (trunk && (below == PART_SPINE || below == PART_NECK || below == PART_HEAD)) return 4;
+    if (!trunk && below != PART_UNKNOWN && below != PART_SOFT) return 4;
+    return below == PART_UNKNOWN || below == PART_SOFT ? 3 : 2;
 }
 
 /* From the head of a joint to the mean of those that continue it; for the last of a limb, to its skin. */
@@ -87,7 +87,7 @@ static void find_bone(const body *b, double (*centers)[3], uint32_t j) {
         if (s->parents[k] != (int32_t)j || pelt_distance(at, head) <= least) continue;
         int rank = continues(b->parts[j], b->parts[k]);
         if (rank > best) best = rank, count = 0, memset(tail, 0, sizeof tail);
-        if (rank < best || !rank) continue;
+        if (rank < best) continue;
         for (int i = 0; i < 3; i++) tail[i] += at[i];
         count++;
     }

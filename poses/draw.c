@@ -12,7 +12,7 @@
 
 #define DEGREES (M_PI / 180)
 
-static const double reach = 0.6;       /* of limits that are not the clips' own, for poses of the whole body */
+static const double reach = 0.6, clip_reach = 0.8; /* of the limits, and of those that clips reach: whole-body poses */
 static const double independent = 0.25; /* how much correlations are pulled towards none */
 static const double stirs = 0.5 * DEGREES;
 static const double one_sided = 0.25; /* the smaller limit, of the larger: then both values are on one side */
@@ -76,7 +76,7 @@ static void list_freedoms(drawing *d) {
     for (uint32_t i = 0; i < m->count; i++)
         for (pelt_angle a = 0; a < PELT_ANGLE_COUNT; a++) {
             const pelt_joint_range *r = &m->list[i];
-            double share = r->from == PELT_LIMITS_CLIPS ? 1 : reach;
+            double share = r->from == PELT_LIMITS_CLIPS ? clip_reach : reach;
             if (r->leader != UINT32_MAX || !(r->high[a] > r->low[a]) || n == all) continue;
             list[n] = (freedom){i, a, share * r->low[a], share * r->high[a]};
             order[n] = (pelt_ranked){d->body.carried[r->joint] * (r->high[a] - r->low[a]), (uint32_t)n};
@@ -150,7 +150,7 @@ static uint32_t plan_singles(const drawing *d, size_t *angles) {
     size_t poses = d->pose_count - 1;
     *angles = d->count;
     if (2 * d->count <= poses / 3) return 2;
-    if (d->count > poses / 2) *angles = poses / 2;
+    if (d->count > poses / 3) *angles = poses / 3;
     return 1;
 }
 

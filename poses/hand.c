@@ -1,14 +1,13 @@
 /* hand.c: which side of a hand is its palm.
 
-   Fingers point along f and stand in a row r from the one next to the thumb to the last; the palm faces f x r or the
-   other way. Fingers that are curled at rest say which, since they curl towards the palm; straight ones leave it to the
-   side of the hand: f x r leaves the palm of a right hand, and the back of a left one. Where the side is not known, the
-   thumb hangs on the palm's side. */
+   Fingers point along f and stand in a row r from the one next to the thumb to the last; f x r leaves the palm of a right
+   hand, and the back of a left one. Where the side is not known, the thumb hangs on the palm's side; and where it does not,
+   fingers that are curled at rest curl towards the palm. */
 
 #include "poses/poses.h"
 #include <string.h>
 
-static const double curled = 3 * M_PI / 180; /* the mean of its finger joints: enough to tell */
+static const double beside = 0.3; /* of the row of knuckles: thumbs farther from the plane of the fingers tell */
 
 static uint32_t wrist_of(const body *b, uint32_t joint) {
     int32_t j = (int32_t)joint;
@@ -64,18 +63,24 @@ static double curl(const body *b, uint32_t wrist, const double fingers[3], const
     return count ? sum / count : 0;
 }
 
+/* The root of a thumb may be as near to the last finger as to the first; its other joints are not. */
+static bool find_thumb(const body *b, uint32_t wrist, double out[3]) {
+    return mean_of(b, wrist, PART_THUMB, false, out) || mean_of(b, wrist, PART_THUMB_ROOT, false, out);
+}
+
 bool pelt_hand_of(const body *b, uint32_t joint, hand *h) {
     uint32_t wrist = wrist_of(b, joint);
     double thumb[3], row[3], offset[3];
     if (wrist == UINT32_MAX || !mean_of(b, wrist, PART_KNUCKLE, true, h->fingers) || !pelt_unit(h->fingers) ||
-        !mean_of(b, wrist, PART_THUMB_ROOT, false, thumb) || !find_row(b, wrist, thumb, row) ||
+        !find_thumb(b, wrist, thumb) || !find_row(b, wrist, thumb, row) ||
         !pelt_across(row, h->fingers, h->row))
         return false;
     pelt_cross(h->fingers, h->row, h->palm);
     double bent = curl(b, wrist, h->fingers, h->palm), sign = -b->sides[wrist];
     mean_of(b, wrist, PART_KNUCKLE, false, offset);
     for (int i = 0; i < 3; i++) offset[i] = thumb[i] - offset[i];
-    if (fabs(bent) > curled || sign == 0) sign = fabs(bent) > curled ? bent : pelt_dot(offset, h->palm);
+    double off = pelt_dot(offset, h->palm);
+    if (sign == 0) sign = fabs(off) > beside * pelt_length(row) ? off : bent;
     for (int i = 0; i < 3 && sign < 0; i++) h->palm[i] = -h->palm[i];
     return true;
 }

@@ -177,6 +177,22 @@ static size_t count_angles(const pelt_motion_range *m) {
     return count;
 }
 
+/* Joints without a hierarchy leave those beyond them behind: no pose of one is a pose of a body. */
+static pelt_result check_hierarchy(const search *s, uint32_t moving, pelt_error *error) {
+    enum { MANY = 8 };
+    const pelt_skeleton *k = &s->bundle->skeleton;
+    bool hangs = moving < MANY;
+    for (uint32_t j = 0; j < k->joint_count; j++) {
+        int32_t above = k->parents[j];
+        hangs |= above >= 0 && s->body.moves[j] && s->body.moves[above];
+    }
+    if (hangs) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "%s: none of the %u joints hangs on another, so rotating one would leave those beyond it behind; "
+                     "parent them as the bones of a body, or choose frames of clips",
+                     s->bundle->path, moving);
+}
+
 /* A stage. */
 static pelt_result find_ranges(void *user, pelt_error *error) {
     search *s = user;
@@ -199,6 +215,7 @@ static pelt_result find_ranges(void *user, pelt_error *error) {
         return pelt_fail(error, PELT_ERROR_DATA,
                          "%s: no joint bends the skin: poses need a skeleton that the mesh is bound to",
                          s->bundle->path);
+    if (check_hierarchy(s, moving, error)) return PELT_ERROR_DATA;
     if (!s->out->count)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: no joint has a range to move in; give limits, or take them from "
                          "names", s->bundle->path);

@@ -88,9 +88,8 @@ PELT_API pelt_result pelt_limits_write(const pelt_bundle *bundle, const pelt_mot
 enum { PELT_MOST_POSES = 100000 };
 
 /* Adds a clip of poses to the bundle: first the rest pose; then single angles at their limits, two values each where
-   they take no more than a third of the poses, one where they take no more than half, otherwise those that move most
-   skin; then whole-body poses. These are drawn within 60% of limits given or by name, and all of those that clips
-   reach, with the correlations of the clips, and drawn again where limbs run through each other. Every pose differs from
+   they take no more than a third of the poses, otherwise one, and if that takes more, those that move most skin; then
+   whole-body poses. These are drawn within 60% of limits given or by name, and 80% of those that clips reach, with the correlations of the clips, and drawn again where limbs run through each other. Every pose differs from
    rest only by rotations within the range, so that a simulator can reach each from rest along a straight path. The same
    seed gives the same poses. */
 PELT_API const pelt_clip *pelt_bundle_add_poses(pelt_bundle *bundle, const pelt_motion_range *range, uint32_t count,
@@ -121,11 +120,12 @@ PELT_API const pelt_clip *pelt_bundle_pick_frames(pelt_bundle *bundle, pelt_exam
 PELT_API pelt_result pelt_export_poses(const pelt_bundle *bundle, const pelt_clip *clip, const char *path,
                                        pelt_error *error);
 
-/* -- What a set of examples lacks ----------------------------------------------------------------------------------- */
+/* -- What a set of examples has too much of ------------------------------------------------------------------------- */
 
-/* Adds what examples lack or have too much of: joints that none moves, pairs with nearly the same pose and different
-   skins, and those that repeat others in pose and skin, so that a fit would not miss them. All need true positions. The
-   bundle owns what is found. */
+/* Adds pairs of examples with nearly the same pose and different skins ("contradiction"), with how much, and examples
+   that repeat others in pose and skin ("redundant"), so that a fit would not miss them. What pelt_diagnose found of exact
+   repetitions is replaced by these. All examples need true positions; more than 5,000 are not compared. The bundle owns
+   what is found. */
 PELT_API pelt_result pelt_review_examples(pelt_bundle *bundle, pelt_examples examples, pelt_findings *findings,
                                           pelt_error *error);
 
