@@ -25,12 +25,16 @@ struct limbs {
     double *at_rest;   /* [count][count] how deep at rest; negative: never compared */
 };
 
-static uint32_t strongest(const pelt_influences *in, uint32_t vertex) {
-    uint32_t best = UINT32_MAX;
+/* The joint that a vertex follows most; helpers are part of the limb that they hang on. */
+static uint32_t owner_of(const body *b, uint32_t vertex) {
+    const pelt_influences *in = &b->bundle->mesh.influences;
+    int32_t best = -1;
     float most = 0;
     for (uint32_t i = in->first[vertex]; i < in->first[vertex + 1]; i++)
-        if (in->weights[i] > most) most = in->weights[i], best = in->joints[i];
-    return best;
+        if (in->weights[i] > most) most = in->weights[i], best = (int32_t)in->joints[i];
+    while (best >= 0 && b->parts[best] == PART_STILL && b->bundle->skeleton.parents[best] >= 0)
+        best = b->bundle->skeleton.parents[best];
+    return (uint32_t)best;
 }
 
 /* False: too little skin. */
@@ -96,7 +100,7 @@ const limbs *pelt_limbs_of(pelt_arena *arena, const body *b) {
     *l = (limbs){.body = b,
                  .list = PELT_NEW(arena, s->joint_count, capsule),
                  .back = PELT_NEW(arena, s->joint_count, pelt_affine)};
-    for (uint32_t v = 0; v < n; v++) owner[v] = strongest(&b->bundle->mesh.influences, v);
+    for (uint32_t v = 0; v < n; v++) owner[v] = owner_of(b, v);
     for (uint32_t j = 0; j < s->joint_count; j++) {
         PELT_SCOPED pelt_arena *brief = pelt_arena_inside(arena);
         pelt_affine_invert(&b->globals[j], &l->back[j]);
