@@ -184,8 +184,7 @@ static int make_poses(posing *p) {
     bool choose = cli_value(args, "from") != NULL;
     json_t *found = choose ? choose_frames(p, &left) : make_range(p);
     if (!found) return p->clip ? cli_fail("not enough memory") : CLI_FAILED;
-    if ((output && pelt_export_poses(p->bundle, p->clip, output, &error)) ||
-        (sheet && draw_sheet(p, sheet, &error))) {
+    if ((output && pelt_export_poses(p->bundle, p->clip, output, &error)) || (sheet && draw_sheet(p, sheet, &error))) {
         json_decref(found);
         return cli_error(&error);
     }
@@ -222,7 +221,8 @@ const cli_command cli_poses = {
     "Which poses to make examples of: a range of motion, or frames of your own clips.",
     "Without --from: the rest pose, every joint at its limits, then poses of the whole body with the correlations of "
     "the file's clips. Limits are those of the clips for joints that these rotate by 10 degrees or more, otherwise "
-    "those of the part of the body that a joint's name says: knees and elbows bend one way, fingers curl, helpers stay. "
+    "those of the part of the body that a joint's name says: knees and elbows bend one way, fingers curl, helpers "
+    "stay. "
     "With --from: the frames that tell most about all others. POSES.glb is the character's own file with one clip, a "
     "key per pose; every pose can be reached from the rest pose on a straight path.",
     run,

@@ -112,7 +112,7 @@ typedef struct pelt_gltf_content {
     float color[4];                    /* base colour of a new mesh; all zero: a plain skin tone */
     const char *source;                /* the file to change; NULL: make a new one */
     const pelt_bytes *embed;           /* a skin to embed in the file (docs/format.md); NULL: none */
-    bool only_clips;         /* the file's own animations go: the clips are all that is left */
+    bool only_clips;                   /* the file's own animations go: the clips are all that is left */
     uint32_t embed_joints; /* the first so many joints of the skeleton are the skin's, the others are new nodes;
                                           0: all are */
 } pelt_gltf_content;

@@ -7,8 +7,8 @@
 #include "rig/maths.h"
 #include <string.h>
 
-static const double short_bone = 1e-4; /* of the diagonal: such bones have no direction */
-static const double bends_skin = 0.01; /* differences of weight over triangles, summed */
+static const double short_bone = 1e-4;    /* of the diagonal: such bones have no direction */
+static const double bends_skin = 0.01;    /* differences of weight over triangles, summed */
 static const double on_the_ground = 0.25; /* of a neck's height: hands this low are paws */
 
 void pelt_head_of(const body *b, uint32_t joint, double out[3]) {
@@ -59,8 +59,8 @@ static void find_bending(pelt_arena *arena, body *b) {
         const float *rows[3];
         for (int i = 0; i < 3; i++) rows[i] = below + (size_t)corner[i] * s->joint_count;
         for (uint32_t j = 0; j < s->joint_count; j++)
-            bends[j] += fmaxf(rows[0][j], fmaxf(rows[1][j], rows[2][j])) -
-                        fminf(rows[0][j], fminf(rows[1][j], rows[2][j]));
+            bends[j] +=
+                fmaxf(rows[0][j], fmaxf(rows[1][j], rows[2][j])) - fminf(rows[0][j], fminf(rows[1][j], rows[2][j]));
     }
     for (uint32_t j = 0; j < s->joint_count; j++) b->moves[j] = bends[j] > bends_skin;
 }

@@ -69,10 +69,18 @@ static void direction_of(const body *b, uint32_t joint, direction to, double out
     hand h;
     double side = b->sides[joint] < 0 ? -1 : 1;
     switch (to) {
-    case BACK: scaled(b->front, -1, out); return;
-    case UP: scaled(b->up, 1, out); return;
-    case DOWN: scaled(b->up, -1, out); return;
-    case OUT: scaled(b->left, side, out); return;
+    case BACK:
+        scaled(b->front, -1, out);
+        return;
+    case UP:
+        scaled(b->up, 1, out);
+        return;
+    case DOWN:
+        scaled(b->up, -1, out);
+        return;
+    case OUT:
+        scaled(b->left, side, out);
+        return;
     case UP_AND_OUT:
         for (int i = 0; i < 3; i++) out[i] = b->up[i] + side * b->left[i];
         return;
@@ -85,7 +93,9 @@ static void direction_of(const body *b, uint32_t joint, direction to, double out
         if (!pelt_hand_of(b, joint, &h)) return;
         for (int i = 0; i < 3; i++) out[i] = h.row[i] + 0.5 * h.palm[i];
         return;
-    default: scaled(b->front, 1, out); return;
+    default:
+        scaled(b->front, 1, out);
+        return;
     }
 }
 

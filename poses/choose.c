@@ -17,7 +17,7 @@
 
 /* As the regression starts out. */
 static const pelt_kernel_settings SETTINGS = {.form = PELT_NEAR_ARC, .width = 1, .pair = 1, .lambda = 0.001};
-static const float DRIVES = 0.01f;                    /* of a vertex's weight */
+static const float DRIVES = 0.01f;                  /* of a vertex's weight */
 static const size_t MOST_BYTES = (size_t)512 << 20; /* of covariances: above, every second frame is a candidate, ... */
 
 typedef struct choosing {
@@ -198,7 +198,8 @@ static void find_candidates(choosing *c) {
         find_inputs(c);
         find_groups(c);
         size_t bytes = c->group_count * sizeof(float) * c->count;
-        if (c->count <= MOST_BYTES / (bytes ? bytes : 1) || (c->all.count + 2 * c->step - 1) / (2 * c->step) < c->wanted)
+        if (c->count <= MOST_BYTES / (bytes ? bytes : 1) ||
+            (c->all.count + 2 * c->step - 1) / (2 * c->step) < c->wanted)
             return;
     }
 }
@@ -282,7 +283,7 @@ static pelt_result gather(void *user, pelt_error *error) {
 }
 
 const pelt_clip *pelt_bundle_pick_frames(pelt_bundle *bundle, pelt_examples frames, const char *name,
-                                        pelt_error *error) {
+                                         pelt_error *error) {
     if (PELT_MISSING(bundle, error) || PELT_MISSING(name, error) || pelt_check_examples(bundle, frames, false, error))
         return NULL;
     if (frames.count > PELT_MOST_POSES) {

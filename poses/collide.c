@@ -109,9 +109,8 @@ const limbs *pelt_limbs_of(pelt_arena *arena, const body *b) {
     l->at_rest = PELT_NEW(arena, l->count * l->count, double);
     for (size_t i = 0; i < l->count; i++)
         for (size_t k = 0; k < i; k++)
-            l->at_rest[i * l->count + k] = near_joints(s, l->list[i].joint, l->list[k].joint)
-                                               ? -1
-                                               : fmax(0, depth(&l->list[i], &l->list[k]));
+            l->at_rest[i * l->count + k] =
+                near_joints(s, l->list[i].joint, l->list[k].joint) ? -1 : fmax(0, depth(&l->list[i], &l->list[k]));
     return l;
 }
 

@@ -13,7 +13,7 @@
 #define DEGREES (M_PI / 180)
 
 static const double reach = 0.6, clip_reach = 0.8; /* of the limits, and of those that clips reach: whole-body poses */
-static const double independent = 0.25; /* how much correlations are pulled towards none */
+static const double independent = 0.25;            /* how much correlations are pulled towards none */
 static const double stirs = 0.5 * DEGREES;
 static const double one_sided = 0.25; /* the smaller limit, of the larger: then both values are on one side */
 static const double inside = 1e-3;    /* of the diagonal: limbs that overlap by less are fine */
@@ -214,8 +214,7 @@ static pelt_result draw_poses(void *user, pelt_error *error) {
     for (size_t i = 0; i < single; i++) {
         double limits[2];
         limit_values(d, &alone[i], limits);
-        for (uint32_t k = 0; k < values; k++)
-            pose_single(d, &alone[i], limits[k], angles, d->poses + joints * at++);
+        for (uint32_t k = 0; k < values; k++) pose_single(d, &alone[i], limits[k], angles, d->poses + joints * at++);
     }
     for (; at < d->pose_count; at++) pose_whole(d, normal, angles, trial, d->poses + joints * at);
     return PELT_OK;

@@ -72,8 +72,7 @@ bool pelt_hand_of(const body *b, uint32_t joint, hand *h) {
     uint32_t wrist = wrist_of(b, joint);
     double thumb[3], row[3], offset[3];
     if (wrist == UINT32_MAX || !mean_of(b, wrist, PART_KNUCKLE, true, h->fingers) || !pelt_unit(h->fingers) ||
-        !find_thumb(b, wrist, thumb) || !find_row(b, wrist, thumb, row) ||
-        !pelt_across(row, h->fingers, h->row))
+        !find_thumb(b, wrist, thumb) || !find_row(b, wrist, thumb, row) || !pelt_across(row, h->fingers, h->row))
         return false;
     pelt_cross(h->fingers, h->row, h->palm);
     double bent = curl(b, wrist, h->fingers, h->palm), sign = -b->sides[wrist];

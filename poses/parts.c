@@ -68,8 +68,9 @@ typedef struct rule {
 
 /* The first that matches counts. */
 static const rule RULES[] = {
-    {PART_STILL, "ik|fk|pole|target|ctrl|control|mch|org|nub|end|null|tip|socket|slot|handslot|attach|weapon|prop|marker"
-                 "|effector|locator|teeth"},
+    {PART_STILL,
+     "ik|fk|pole|target|ctrl|control|mch|org|nub|end|null|tip|socket|slot|handslot|attach|weapon|prop|marker"
+     "|effector|locator|teeth"},
     {PART_SOFT, "hair|skirt|cloth|cape|tongue|breast|bust|belly|sec|bang|ponytail|sleeve|muscle|cheek|lip|brow|lid"},
     {PART_EYE, "eye|eyeball"},
     {PART_JAW, "jaw|chin"},

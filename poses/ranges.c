@@ -90,10 +90,11 @@ static pelt_result check_limit(const search *s, const pelt_joint_limit *l, pelt_
                              "limits: %s of \"%s\" goes from %g to %g degrees, but a joint turns by 180 at most",
                              names[a], l->joint, low, high);
         if (low > 0 || high < 0)
-            return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                             "limits: %s of \"%s\" goes from %g to %g degrees, which leaves out the rest pose, 0; limits "
-                             "count from there",
-                             names[a], l->joint, low, high);
+            return pelt_fail(
+                error, PELT_ERROR_ARGUMENT,
+                "limits: %s of \"%s\" goes from %g to %g degrees, which leaves out the rest pose, 0; limits "
+                "count from there",
+                names[a], l->joint, low, high);
         asks |= high - low > 0;
     }
     if (asks && !s->body.moves[joint])
@@ -217,8 +218,10 @@ static pelt_result find_ranges(void *user, pelt_error *error) {
                          s->bundle->path);
     if (check_hierarchy(s, moving, error)) return PELT_ERROR_DATA;
     if (!s->out->count)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: no joint has a range to move in; give limits, or take them from "
-                         "names", s->bundle->path);
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: no joint has a range to move in; give limits, or take them from "
+                         "names",
+                         s->bundle->path);
     s->out->list = list;
     if (s->rotations)
         pelt_find_followers(arena, &s->body, s->frame_count, clip_angles(arena, s, s->out->count, list), s->out->count,

@@ -58,8 +58,7 @@ static void define(const pelt_bundle *bundle, const pelt_clip *clip, definition 
         for (int a = 0; a < FRAMES; a++)
             for (int b = 0; b < FRAMES; b++) {
                 int low = g > 1 ? g - 1 : g, high = g + 1 < JOINTS ? g + 1 : g;
-                d->kernels[g][a][b] =
-                    (arc(x[a][low], x[b][low], 9 * (high - low + 1)) + arc(x[a][g], x[b][g], 9)) / 2;
+                d->kernels[g][a][b] = (arc(x[a][low], x[b][low], 9 * (high - low + 1)) + arc(x[a][g], x[b][g], 9)) / 2;
             }
     const pelt_influences *in = &bundle->mesh.influences;
     for (uint32_t v = 0; v < VERTICES; v++) {
@@ -253,7 +252,8 @@ static void repeat_frame(pelt_clip *clip, int from, int to) {
         memcpy(values + size * (size_t)to, values + size * (size_t)from, size * sizeof *values);
     }
     float *positions = (float *)clip->positions;
-    memcpy(positions + (size_t)to * 3 * VERTICES, positions + (size_t)from * 3 * VERTICES, 3 * VERTICES * sizeof(float));
+    memcpy(positions + (size_t)to * 3 * VERTICES, positions + (size_t)from * 3 * VERTICES,
+           3 * VERTICES * sizeof(float));
 }
 
 static void contradictions_and_repetitions_are_named(void **state) {

@@ -310,8 +310,7 @@ static void poses_have_the_limits_followers_and_correlations_of_clips(void **sta
     (void)state;
     pelt_error error = {0};
     pelt_bundle *bundle = dancing_chain();
-    pelt_motion_range *range =
-        pelt_motion_range_of(bundle, &(pelt_motion_options){.from = PELT_LIMITS_CLIPS}, &error);
+    pelt_motion_range *range = pelt_motion_range_of(bundle, &(pelt_motion_options){.from = PELT_LIMITS_CLIPS}, &error);
     if (!range) fail_msg("%s", error.text);
     assert_int_equal(range->count, 3);
     assert_int_equal(range->list[1].leader, 0); /* joint 2 follows joint 1; joint 3 does not */

@@ -52,12 +52,12 @@ typedef struct pelt_motion_options {
 /* How far a joint may rotate. */
 typedef struct pelt_joint_range {
     uint32_t joint;
-    pelt_limits_from from; /* where most of it comes from */
-    const char *part;      /* "knee", "spine", ...; "joint": its name says nothing */
-    double axes[PELT_ANGLE_COUNT][3];                  /* unit and orthogonal, in the joint's own space at rest */
+    pelt_limits_from from;                                /* where most of it comes from */
+    const char *part;                                     /* "knee", "spine", ...; "joint": its name says nothing */
+    double axes[PELT_ANGLE_COUNT][3];                     /* unit and orthogonal, in the joint's own space at rest */
     double low[PELT_ANGLE_COUNT], high[PELT_ANGLE_COUNT]; /* radians, low <= 0 <= high */
-    uint32_t leader;    /* UINT32_MAX, or the place in the list of a joint that it follows in all clips: then */
-    double gain[3][3];  /* its angles are this matrix times the leader's, within its own limits */
+    uint32_t leader;   /* UINT32_MAX, or the place in the list of a joint that it follows in all clips: then */
+    double gain[3][3]; /* its angles are this matrix times the leader's, within its own limits */
 } pelt_joint_range;
 
 /* The joints that move: those that bend skin, without helpers that no clip moves. */
@@ -113,7 +113,7 @@ PELT_API pelt_result pelt_choose_examples(const pelt_bundle *bundle, pelt_exampl
 
 /* Adds a clip of some frames of other clips to the bundle, with their true positions, if all of them have some. */
 PELT_API const pelt_clip *pelt_bundle_pick_frames(pelt_bundle *bundle, pelt_examples frames, const char *name,
-                                                 pelt_error *error);
+                                                  pelt_error *error);
 
 /* Writes the character with one clip and no other: a .glb (or .gltf and .bin) with a key per pose, which also has what
    else is in the bundle's own file; and the true positions of the clip, if it has some, as FILE.CLIP.pc2 next to it. */
