@@ -54,7 +54,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_levels, cli_carry,
-    cli_keys, cli_relight, cli_render, cli_bench, cli_sample, cli_demo, cli_view, cli_completion;
+    cli_poses, cli_keys, cli_relight, cli_render, cli_bench, cli_sample, cli_demo, cli_view, cli_completion;
 
 /* All commands, NULL-terminated. */
 extern const cli_command *const cli_commands[];

@@ -5,6 +5,7 @@
 #include "runtime/format.h"
 #include <pelt/keys_fit.h>
 #include <math.h>
+#include <pelt/poses.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -272,7 +273,7 @@ static json_t *list_objects(const cli_args *args, const pelt_mesh *mesh) {
     return list;
 }
 
-/* Adds shapes that do not fit their poses. Not having looked is no problem of the file's. */
+/* Adds shapes that do not fit their poses, or contradict or repeat others. Not having looked is no problem of the file's. */
 static void find_bad_examples(const cli_args *args, pelt_bundle *bundle, const pelt_clip *const *clips,
                               size_t clip_count, pelt_findings *findings) {
     const pelt_clip **with = PELT_NEW(bundle->arena, clip_count, const pelt_clip *);
@@ -281,7 +282,9 @@ static void find_bad_examples(const cli_args *args, pelt_bundle *bundle, const p
         if (clips[c]->positions) with[count++] = clips[c];
     pelt_examples examples = pelt_bundle_examples(bundle, with, count);
     pelt_progress progress = cli_progress(args);
-    if (examples.count) pelt_doubt_examples(bundle, examples, &progress, findings, NULL);
+    if (!examples.count) return;
+    pelt_doubt_examples(bundle, examples, &progress, findings, NULL);
+    pelt_review_examples(bundle, examples, findings, NULL);
 }
 
 static json_t *info_bundle(const cli_args *args, const char *path, pelt_error *error) {

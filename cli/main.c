@@ -9,10 +9,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-const cli_command *const cli_commands[] = {&cli_info,       &cli_fit,    &cli_eval,   &cli_measure, &cli_compare,
-                                           &cli_export,     &cli_levels, &cli_carry,  &cli_keys,    &cli_relight,
-                                           &cli_render,     &cli_bench,  &cli_sample, &cli_demo,    &cli_view,
-                                           &cli_completion, NULL};
+const cli_command *const cli_commands[] = {&cli_info,    &cli_fit,        &cli_eval,  &cli_measure, &cli_compare,
+                                           &cli_export,  &cli_levels,     &cli_carry, &cli_poses,   &cli_keys,
+                                           &cli_relight, &cli_render,     &cli_bench, &cli_sample,  &cli_demo,
+                                           &cli_view,    &cli_completion, NULL};
 
 static pthread_t main_thread;
 

@@ -280,6 +280,7 @@ static bool edit_animation(gltf_editing *e, uint32_t index, json_t *animation, c
 }
 
 static bool is_in_file(const gltf_editing *e, const pelt_clip *clip) {
+    if (e->out->content->only_clips) return false;
     for (uint32_t c = 0; c < e->g->bundle->clip_count; c++)
         if (!strcmp(e->g->bundle->clips[c]->name, clip->name)) return true;
     return false;
@@ -295,8 +296,20 @@ static bool add_animation(gltf_editing *e, const addition *a) {
     return edit_animation(e, index, animation, a, true);
 }
 
+static void drop_animations(gltf_editing *e) {
+    size_t i, k;
+    json_t *animation, *sampler;
+    json_array_foreach(json_object_get(e->out->root, "animations"), i, animation)
+        json_array_foreach(json_object_get(animation, "samplers"), k, sampler) {
+        pelt_gltf_release(e, json_object_get(sampler, "input"));
+        pelt_gltf_release(e, json_object_get(sampler, "output"));
+    }
+    json_object_del(e->out->root, "animations");
+}
+
 bool pelt_gltf_edit_animations(gltf_editing *e) {
     const pelt_gltf_content *content = e->out->content;
+    if (content->only_clips) drop_animations(e);
     json_t *animations = json_object_get(e->out->root, "animations");
     uint32_t count = (uint32_t)json_array_size(animations);
     for (uint32_t i = 0; i < count; i++) {

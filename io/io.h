@@ -112,6 +112,7 @@ typedef struct pelt_gltf_content {
     float color[4];                    /* base colour of a new mesh; all zero: a plain skin tone */
     const char *source;                /* the file to change; NULL: make a new one */
     const pelt_bytes *embed;           /* a skin to embed in the file (docs/format.md); NULL: none */
+    bool only_clips;                   /* the file's own animations go: the clips are all that is left */
     uint32_t embed_joints; /* the first so many joints of the skeleton are the skin's, the others are new nodes;
                                           0: all are */
 } pelt_gltf_content;
@@ -222,6 +223,14 @@ pelt_result pelt_table_write(const char *path, const pelt_table *table, pelt_err
    sense. */
 pelt_result pelt_drive_rules_parse(pelt_arena *arena, const char *text, const char *path, pelt_drive_rules *rules,
                                    pelt_error *error);
+
+/* -- Limits of joints (limits.c) ----------------------------------------------------------------------------------- */
+
+/* Parses a JSON text; `path` is only for messages. The arena owns the list. Whether names and numbers make sense is
+   checked by who takes them. */
+struct pelt_joint_limit;
+pelt_result pelt_limits_parse(pelt_arena *arena, const char *text, const char *path,
+                              const struct pelt_joint_limit **limits, size_t *count, pelt_error *error);
 
 /* -- Sculpts (sculpts.c) --------------------------------------------------------------------------------------------- */
 

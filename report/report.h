@@ -134,6 +134,10 @@ typedef enum pelt_panels {
 } pelt_panels;
 pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, pelt_bytes *png, pelt_error *error);
 
+/* Shapes [count] -> [vertex_count][3] of a mesh, small and in rows, all in one view (contacts.c). */
+pelt_result pelt_contact_sheet(const pelt_mesh *mesh, const float *const *shapes, size_t count, uint32_t columns,
+                               uint32_t height, double azimuth, uint32_t threads, pelt_bytes *png, pelt_error *error);
+
 /* -- The page of key points (keys_page.c) -------------------------------------------------------------------------- */
 
 typedef struct pelt_keys_page {

@@ -114,7 +114,14 @@ static bool stands_for_parent(const pelt_skeleton *skeleton, uint32_t joint) {
     return true;
 }
 
-/* [joint] whether any clip moves it relative to its parent. */
+/* Where some clips have true positions, the others are no examples. */
+static bool is_example(const diagnosis *d, size_t clip) {
+    bool any = false;
+    for (size_t c = 0; c < d->clip_count; c++) any |= d->clips[c]->positions != NULL;
+    return !any || d->clips[clip]->positions;
+}
+
+/* [joint] whether any example moves it relative to its parent. */
 static bool *moving_joints(diagnosis *d) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     uint32_t joints = skeleton->joint_count;
@@ -123,7 +130,7 @@ static bool *moving_joints(diagnosis *d) {
     pelt_affine *start = PELT_NEW(d->scratch, joints, pelt_affine);
     double size = fmax(d->bundle->mesh.diagonal, no_size);
     for (size_t c = 0; c < d->clip_count; c++)
-        for (uint32_t f = 0; f < d->clips[c]->frame_count; f++, first = false) {
+        for (uint32_t f = 0; is_example(d, c) && f < d->clips[c]->frame_count; f++, first = false) {
             pelt_clip_pose(d->clips[c], skeleton, f, locals);
             for (uint32_t j = 0; j < joints; j++) {
                 pelt_affine local = pelt_affine_of(&locals[j]);
@@ -140,17 +147,18 @@ static bool *moving_joints(diagnosis *d) {
 void pelt_diagnose_still_joints(diagnosis *d) {
     const pelt_skeleton *skeleton = &d->bundle->skeleton;
     const bool *blended = blended_joints(d), *moves = moving_joints(d);
-    char names[300] = "";
+    enum { MOST_NAMES = 24 };
+    char names[1200] = "";
     size_t at = 0, still = 0, total = 0;
     for (uint32_t j = 0; j < skeleton->joint_count; j++) {
         total += blended[j];
         if (!blended[j] || moves[j]) continue;
-        if (still++ < 6 && at < sizeof names - 1)
+        if (still++ < MOST_NAMES && at < sizeof names - 1)
             at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", still > 1 ? ", " : "", skeleton->names[j]);
     }
     if (still)
         FIND(d, PELT_NOTE, "still-joints",
              "%s: %zu of the %zu joints that carry skin never move in these clips, so nothing can be learned about "
-             "them: %.280s%s; add poses that move them if the character will",
-             d->bundle->path, still, total, names, still > 6 ? ", ..." : "");
+             "them: %s%s; add poses that move them if the character will",
+             d->bundle->path, still, total, names, still > MOST_NAMES ? ", ..." : "");
 }

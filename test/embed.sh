@@ -58,7 +58,7 @@ compare() { # compare LIBRARY HEADER...
 }
 compare pelt error keys pelt
 compare pelt-gl gl
-compare pelt-fit bind export fit keys_fit
+compare pelt-fit bind export fit keys_fit poses
 
 strangers=$(nm -g --defined-only "$build"/libpelt{,-fit,-gl}.a | awk 'NF == 3 && $3 !~ /^pelt_/ && $2 !~ /[VW]/ { print $3 }')
 [ -z "$strangers" ] || { echo "globals without pelt_: $strangers" >&2; exit 1; }

@@ -91,7 +91,7 @@ def _declare(library: c.CDLL) -> None:
 
     pointer, text, size, number = c.c_void_p, c.c_char_p, c.c_size_t, c.c_uint32
     results: dict[Any, str] = {
-        pointer: "bundle_read bundle_new bundle_clip bundle_add_clip bundle_mirror bundle_clip_at bundle_positions bundle_normals "
+        pointer: "bundle_read bundle_new bundle_clip bundle_add_clip bundle_add_poses bundle_mirror motion_range_of bundle_clip_at bundle_positions bundle_normals "
         "bundle_uvs bundle_triangles bundle_rest_pose bundle_inverse_bind bundle_influences bundle_object_at bundle_notes "
         "clip_times clip_positions clip_normals clip_example_weights fit fit_convex fit_report_findings fit_report_train "
         "fit_report_holdout measure_examples measure_array bytes_data skin_read skin_vertex_slots skin_joint_rest player_new "
@@ -108,7 +108,7 @@ def _declare(library: c.CDLL) -> None:
         c.c_int32: "bundle_joint_parent skin_joint_parent",
         c.c_double: "bundle_diagonal measure_number fit_report_number",
         c.c_float: "bundle_control_rest skin_control_rest keys_diagonal",
-        None: "bundle_free bytes_free fit_report_free measure_free player_free player_frame keys_measure_free pose_from "
+        None: "bundle_free motion_range_free bytes_free fit_report_free measure_free player_free player_frame keys_measure_free pose_from "
         "deform_to slot_vertices bundle_pose bundle_set_cache fit_options_set_progress keys_solve keys_fill soft_cache_cut "
         "soft_cache_regions",
         Examples: "fit_report_held fit_report_kept",
@@ -123,6 +123,10 @@ def _declare(library: c.CDLL) -> None:
         "measure_examples": [pointer, pointer, Examples, number, pointer],
         "diagnose": [pointer, pointer, size],
         "bundle_mirror": [pointer, pointer, c.c_int, pointer],
+        "motion_range_of": [pointer, pointer, pointer],
+        "bundle_add_poses": [pointer, pointer, number, number, text, pointer],
+        "choose_examples": [pointer, Examples, size, c.c_int, number, pointer, pointer, pointer],
+        "export_poses": [pointer, pointer, text, pointer],
         "deform_poses": [pointer, number, pointer, pointer, pointer, number, pointer, pointer, pointer],
         "pose_from": [pointer, c.POINTER(PoseInput), pointer],
         "deform_to": [pointer, pointer, Range, pointer],

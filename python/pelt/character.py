@@ -516,6 +516,41 @@ class Character:
             good(added, failure)
             return self._clip(added)
 
+    def add_poses(self, count: int = 240, *, seed: int = 1, name: str = "poses") -> Clip:
+        """Adds a clip of poses worth an example: the rest pose, joints at their limits, then poses of the whole body.
+
+        Limits are those of the character's clips, or of the parts of a body that its joints are named after.
+        """
+        failure = Failure()
+        with self._guard.changing():
+            limits = good(lib.pelt_motion_range_of(self._bundle, None, failure.buffer), failure)
+            try:
+                added = lib.pelt_bundle_add_poses(self._bundle, limits, count, seed, text_of(name, "name"), failure.buffer)
+                return self._clip(good(added, failure).value)
+            finally:
+                lib.pelt_motion_range_free(limits)
+
+    def choose(self, examples: ExamplesLike, count: int) -> list[FrameList]:
+        """The frames that tell most about all others, as examples: a list for each clip. They need no true positions."""
+        parts = lists_of(examples)
+        given = ExampleList(self, parts)
+        chosen = (c.c_size_t * max(count, 1))()
+        failure = Failure()
+        with self._guard.reading():
+            done(lib.pelt_choose_examples(self._bundle, given.struct, max(count, 0), 0, 1, chosen, None, failure.buffer), failure)
+        taken: dict[str, list[int]] = {}
+        for i in chosen[:count]:
+            taken.setdefault(given.frames[i][0], []).append(given.frames[i][1])
+        clips = {part.clip.name: part.clip for part in parts}
+        return [clips[name].frames(frames) for name, frames in taken.items()]
+
+    def save_poses(self, clip: Clip, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes the character with one clip of poses, for whoever makes the skin in them: a simulator, a sculptor."""
+        self._own(clip)
+        failure = Failure()
+        with self._guard.reading():
+            done(lib.pelt_export_poses(self._bundle, clip._pointer, path_of(path), failure.buffer), failure)
+
     def _own(self, clip: Clip) -> None:
         if not isinstance(clip, Clip):
             raise ArgumentError(f"clip: expected a clip, not {type(clip).__name__}", option="clip")

@@ -36,6 +36,22 @@ class Arrays(unittest.TestCase):
             dense[v, joints[first[v] : first[v + 1]]] = weights[first[v] : first[v + 1]]
         np.testing.assert_allclose(dense, self.bar.weights, atol=1e-7)
 
+    def test_poses_are_made_saved_and_chosen(self) -> None:
+        poses = self.body.add_poses(20, seed=3)
+        self.assertEqual((poses.name, len(poses)), ("poses", 20))
+        np.testing.assert_array_equal(poses.poses[0], self.body.rest_pose)
+        self.assertGreater(np.abs(poses.poses[1:, 1, :4] - self.body.rest_pose[1, :4]).max(), 0.1)
+        chosen = self.body.choose(poses, 4)
+        self.assertEqual([len(set(part.list)) for part in chosen], [4])
+        with tempfile.TemporaryDirectory() as folder:
+            self.body.save_poses(poses, Path(folder, "poses.glb"))
+            again = pelt.Character.read(Path(folder, "poses.glb"))
+            np.testing.assert_allclose(again.clip("poses", positions=False).poses, poses.poses, atol=1e-6)
+        with self.assertRaisesRegex(pelt.ArgumentError, "count"):
+            self.body.choose(poses, 21)
+        with self.assertRaisesRegex(pelt.ArgumentError, "count"):
+            self.body.add_poses(0)
+
     def test_weights_may_be_a_column_for_each_joint_or_a_few_with_their_joints(self) -> None:
         order = np.argsort(-self.bar.weights, axis=1)
         few = pelt.Character(self.bar.positions, self.bar.triangles, parents=[-1, 0], rest=self.bar.rest, joints=order,
