@@ -61,7 +61,7 @@ static void compare_sizes(diagnosis *d) {
     double ratio = mesh->diagonal / pelt_scene_diagonal(mesh);
     if (!(ratio > 0) || !isfinite(ratio) || (ratio < much && ratio > 1 / much)) return;
     FIND(d, PELT_WARNING, "bind-size",
-         "%s: the mesh is bound at %.4g times the size that it has in the scene (a node scales it); errors and their "
+         "%s: the mesh is bound at %.4g times the size that it has in the scene; errors and their "
          "percentages are those of the mesh in the scene, where its diagonal is %.4g; caches must be in the scene too",
          d->bundle->path, ratio, pelt_scene_diagonal(mesh));
 }

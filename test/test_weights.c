@@ -719,7 +719,7 @@ static void vertices_without_a_fit_keep_the_files_weights(void **state) {
     f.points = pelt_find_points(f.arena, &bundle->mesh, f.examples);
     const uint32_t first[] = {0, 1, 2, 3}, members[] = {2, 0, 1};
     pelt_candidates candidates = {3, first, members};
-    pelt_gram gram = {.count = 3, .scale = 2, .center = {1, 2, 3}};
+    pelt_gram gram = {.count = 3, .scale = 7, .rest_scale = 2, .center = {1, 2, 3}};
     pelt_blend_result result = pelt_blend_result_new(f.arena, N, 2);
     bool locked[N] = {[3] = true, [7] = true};
     for (uint32_t v = 0; v < N; v++) {

@@ -34,6 +34,35 @@ def _array(value: ArrayLike, name: str, kinds: str, what: str) -> NDArray[Any]:
     return array
 
 
+def array_of(value: ArrayLike, name: str) -> NDArray[Any]:
+    """Of any shape and type."""
+    return _array(value, name, "fiu", "numbers")
+
+
+def flag(value: object, name: str) -> int:
+    """A truth value, 0 or 1; arrays have none."""
+    try:
+        return int(bool(value))
+    except (ValueError, TypeError):
+        raise ArgumentError(f"{name}: expected True or False, not {type(value).__name__}", option=name) from None
+
+
+def number(value: object, name: str) -> float:
+    """One number."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{name}: expected a number, not {type(value).__name__}", option=name) from None
+
+
+def list_of(values: object, name: str) -> list[Any]:
+    """What can be gone through, once."""
+    try:
+        return list(values)  # type: ignore[call-overload, no-any-return]
+    except TypeError:
+        raise ArgumentError(f"{name}: expected a list, not {type(values).__name__}", option=name) from None
+
+
 def floats(value: ArrayLike, shape: Sizes, name: str) -> Floats:
     """Numbers as the library takes them: single precision, without gaps. What is so already is not copied."""
     array = _array(value, name, "fiu", "numbers")

@@ -10,7 +10,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import Floats, address, floats, integers, texts, there, view
+from ._arrays import Floats, address, array_of, flag, floats, integers, list_of, number, texts, there, view
 from ._library import ArgumentError, Failure, Handle, check_layout, done, good, lib, path_of, text_of, word
 from ._structs import CacheOptions, CharacterInput, ClipInput, Example, Examples, Findings, Influences, MeshObject
 from ._work import Guard
@@ -294,14 +294,14 @@ class Character:
             first_frame: the frame of a cache that is the first key of its clip.
             space: where shapes were sculpted: "seen" (found out), "posed" or "rest".
         """
-        if space not in _SPACES:
+        if not isinstance(space, str) or space not in _SPACES:
             raise ArgumentError(f"space: there is no {space!r}; choose from {', '.join(_SPACES)}", option="space")
         check_layout(CacheOptions)
         axis = integers(axes if axes is not None else (0, 0, 0), (3,), "axes", np.int32)
         shift = np.asarray(floats(offset, (3,), "offset"), np.float64)
         options = CacheOptions(
-            fix=int(bool(fix)), axes=(c.c_int * 3)(*axis.tolist()), scale=_number(scale, "scale"),
-            offset=(c.c_double * 3)(*shift.tolist()), set_frames=int(first_frame is not None), frames=int(first_frame or 0),
+            fix=flag(fix, "fix"), axes=(c.c_int * 3)(*axis.tolist()), scale=number(scale, "scale"),
+            offset=(c.c_double * 3)(*shift.tolist()), set_frames=int(first_frame is not None), frames=0 if first_frame is None else int(integers(first_frame, (), "first_frame", np.int32)),
             space=_SPACES.index(space),
         )  # fmt: skip
         failure = Failure()
@@ -467,7 +467,7 @@ class Character:
         """
         failure = Failure()
         with self._guard.changing():
-            found = lib.pelt_bundle_clip(self._bundle, text_of(name, "name"), int(bool(positions)), failure.buffer)
+            found = lib.pelt_bundle_clip(self._bundle, text_of(name, "name"), flag(positions, "positions"), failure.buffer)
             good(found, failure)
             return self._clip(found)
 
@@ -557,9 +557,9 @@ class Character:
         if clip.character is not self:
             raise ArgumentError(f"clip: {clip.name!r} is of another character", option="clip")
 
-    def diagnose(self, clips: Iterable[Clip] = ()) -> tuple[Finding, ...]:
+    def diagnose(self, clips: Union[Clip, Iterable[Clip]] = ()) -> tuple[Finding, ...]:
         """Everything that looks wrong with the character and these clips, worst first."""
-        chosen = list(clips)
+        chosen = [clips] if isinstance(clips, Clip) else list_of(clips, "clips")
         for clip in chosen:
             self._own(clip)
         pointers = (c.c_void_p * len(chosen))(*(clip._pointer for clip in chosen))
@@ -580,11 +580,11 @@ class Character:
         return html_or_none(self, None)
 
 
-def _number(value: float, name: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name}: expected a number, not {value!r}", option=name) from None
+def a_character(value: object) -> Character:
+    if not isinstance(value, Character):
+        raise ArgumentError(f"character: expected a character, not {type(value).__name__}", option="character")
+    value._handle_of()
+    return value
 
 
 def _influences(
@@ -615,7 +615,7 @@ def transforms(matrices: ArrayLike, parents: ArrayLike) -> Floats:
         [..., joints, 10]: a quaternion x y z w, a translation and a scale. Shear, which these cannot have, is left out;
         `Skin.evaluate_matrices` takes matrices as they are.
     """
-    given = np.asarray(matrices)
+    given = array_of(matrices, "matrices")
     if given.dtype.kind not in "fiu" or given.ndim < 3 or given.shape[-1] != 4 or given.shape[-2] not in (3, 4):
         raise ArgumentError(f"matrices: expected numbers of shape (..., joints, 4, 4), not {given.dtype} {given.shape}", option="matrices")
     above = integers(parents, (given.shape[-3],), "parents", np.int32)

@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import Floats, address, aligned, finite, floats, integers, there
+from ._arrays import Floats, address, aligned, array_of, finite, flag, floats, integers, number, there
 from ._library import ArgumentError, Failure, Handle, check_layout, good, lib, path_of, result_error, text_of, word
 from ._structs import (
     EVALUATE, READ, EngineCall, FrameInfo, Frames, KeysFrame, KeysMeasureOptions, KeysMeasureOutput, KeysOptions,
@@ -229,7 +229,7 @@ class Keys(Stored[_Memory]):
         """
         memory = self._open()
         check_layout(Misfit)
-        many = np.ndim(key_values) == 3
+        many = array_of(key_values, "key_values").ndim == 3
         shape: tuple[Any, ...] = (memory.key_count, memory.components)
         given = finite(floats(key_values, ("frames",) + shape if many else shape, "key_values"), "key_values")
         batch = given if many else given[None]
@@ -268,7 +268,7 @@ class Keys(Stored[_Memory]):
         memory = self._open()
         check_layout(KeysMeasureOptions, KeysMeasureOutput, KeysFrame)
         source, watch, failure = _FrameSource(frames, shots, controls, None, "frames"), Watch(progress), Failure()
-        options = KeysMeasureOptions(bar=float(bar), progress=watch.struct)
+        options = KeysMeasureOptions(bar=number(bar, "bar"), progress=watch.struct)
         with watch.interruptible():
             found = lib.pelt_keys_measure_frames(memory.keys, c.byref(source.struct), c.byref(options), failure.buffer)
         if not found:
@@ -336,7 +336,7 @@ def train_keys(
         regions, witnesses, diagonal, bar, ridge, uncentred, shared, seed: as in keys_fit.h; 0: the default.
         progress: as for `fit`.
     """
-    if recipe not in _RECIPES:
+    if not isinstance(recipe, str) or recipe not in _RECIPES:
         raise ArgumentError(f"recipe: there is no {recipe!r}; choose from {', '.join(_RECIPES)}", option="recipe")
     check_layout(KeysOptions, KeysReportOutput)
     source, watch, failure = _FrameSource(frames, shots, controls, weights, "training frames"), Watch(progress), Failure()
@@ -344,10 +344,13 @@ def train_keys(
     always = None if fiducials is None else integers(fiducials, ("n",), "fiducials")
     counts = {name: int(integers(value, (), name)) for name, value in
               {"keys": keys, "basis": basis, "regions": regions, "witnesses": witnesses, "seed": seed}.items()}  # fmt: skip
+    if previous is not None and not isinstance(previous, Keys):
+        raise ArgumentError(f"previous: expected key points, not {type(previous).__name__}", option="previous")
     memory = None if previous is None else previous._open()
     options = KeysOptions(
-        recipe=_RECIPES.index(recipe), error=float(error), bar=float(bar), ridge=float(ridge), diagonal=float(diagonal),
-        uncentred=bool(uncentred), shared=bool(shared), positions=address(rest), fiducials=address(always),
+        recipe=_RECIPES.index(recipe), error=number(error, "error"), bar=number(bar, "bar"), ridge=number(ridge, "ridge"),
+        diagonal=number(diagonal, "diagonal"),
+        uncentred=bool(flag(uncentred, "uncentred")), shared=bool(flag(shared, "shared")), positions=address(rest), fiducials=address(always),
         fiducial_count=0 if always is None else always.size, previous=None if memory is None else c.addressof(memory.keys),
         progress=watch.struct, **counts,
     )  # fmt: skip
@@ -393,7 +396,7 @@ class SoftCache:
         for name, value in options.items():
             if not hasattr(given, name):
                 raise ArgumentError(f"{name}: a soft cache has no option of this name", option=name)
-            setattr(given, name, float(value) if name in ("e_min", "e_max", "step") else int(bool(value)))
+            setattr(given, name, number(value, name) if name in ("e_min", "e_max", "step") else flag(value, name))
         problem = lib.pelt_soft_cache_problem(c.byref(given))
         if problem:
             raise ArgumentError(f"{word(problem)}: out of range", option=word(problem))

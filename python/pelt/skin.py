@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import Floats, address, aligned, finite, floats, integers, target
+from ._arrays import Floats, address, aligned, array_of, finite, flag, floats, integers, list_of, target
 from ._library import ArgumentError, Failure, Handle, check_layout, done, good, lib, path_of, result_error, word
 from ._structs import ExportFramesOptions, ExportOptions, ExportReportOutput, Output, PoseInput, Range, Stream
 from ._stored import Memory, PathLike, Stored, about_of, memory_of
 from ._work import ProgressFunction, Watch
-from .character import TRANSFORM, Character, Clip, ExampleList, ExamplesLike, lists_of
+from .character import TRANSFORM, Character, Clip, ExampleList, ExamplesLike, a_character, lists_of
 
 if TYPE_CHECKING:
     from .fitting import FitReport
@@ -65,7 +65,7 @@ class Measure:
 
     def by_region(self, character: Character) -> dict[str, float]:
         """RMS error by region, largest first: a region is the vertices that follow one joint most."""
-        joint = character.joint_of_vertex()
+        joint = a_character(character).joint_of_vertex()
         if len(joint) != self.vertex_count:
             raise ArgumentError(f"character: it has {len(joint)} vertices, but {self.vertex_count} were measured", option="character")
         square = np.asarray(self.vertex_rms, np.float64) ** 2
@@ -298,7 +298,7 @@ class Skin(Stored[_Memory]):
         normals: Optional[Floats], threads: int,
     ) -> Floats:  # fmt: skip
         memory = self._open()
-        many = np.ndim(pose) == len(one) + 2
+        many = array_of(pose, name).ndim == len(one) + 2
         frames: tuple[Any, ...] = ("frames",) if many else ()
         given = finite(floats(pose, frames + (memory.joints,) + one, name), name)
         count = given.shape[:1] if many else ()
@@ -419,8 +419,8 @@ class Skin(Stored[_Memory]):
             embed: also put the skin itself into the file, for players that know pelt.
         """
         memory = self._open()
-        chosen = [clips] if isinstance(clips, Clip) else list(clips)
-        body = character or (_character_of(chosen[0]) if chosen else self._character)
+        chosen = [clips] if isinstance(clips, Clip) else list_of(clips, "clips")
+        body = a_character(character) if character is not None else (_character_of(chosen[0]) if chosen else self._character)
         if body is None:
             raise ArgumentError("character: whose file should it be? The skin was read, and there are no clips", option="character")
         for clip in chosen:
@@ -430,8 +430,8 @@ class Skin(Stored[_Memory]):
         held = (c.c_void_p * 2)(memory.start, memory.size)
         options = ExportOptions(
             clips=c.addressof(pointers), clip_count=len(chosen), targets=_threads(targets, "targets"),
-            plain_normals=int(bool(plain_normals)), threads=_threads(threads),
-            influences=_threads(influences, "influences"), embed=c.addressof(held) if embed else None,
+            plain_normals=flag(plain_normals, "plain_normals"), threads=_threads(threads),
+            influences=_threads(influences, "influences"), embed=c.addressof(held) if flag(embed, "embed") else None,
         )  # fmt: skip
         report, failure = ExportReportOutput(), Failure()
         with body._guard.changing():

@@ -16,8 +16,9 @@ import tempfile
 from pathlib import Path
 from typing import Optional, Sequence, Union
 
-from ._library import FOLDER, Error
-from .character import Character
+from ._arrays import integers, list_of
+from ._library import FOLDER, ArgumentError, Error
+from .character import Character, a_character
 from .skin import Skin
 
 MOST_BYTES = 64 << 20
@@ -45,15 +46,21 @@ def view_html(character: Character, skins: Union[Skin, Sequence[Skin]] = (), *, 
     Raises:
         Error: the program `pelt` is not there, or the page is larger than `MOST_BYTES`.
     """
+    a_character(character)
+    shown = [skins] if isinstance(skins, Skin) else list_of(skins, "skins")
+    for skin in shown:
+        if not isinstance(skin, Skin):
+            raise ArgumentError(f"skins: expected skins, not {type(skin).__name__}", option="skins")
+    pixels = int(integers(height, (), "height"))
     with tempfile.TemporaryDirectory(prefix="pelt-") as folder:
         site = Path(folder) / "site"
-        _export(character, [skins] if isinstance(skins, Skin) else list(skins), Path(folder), site)
+        _export(character, shown, Path(folder), site)
         size = sum(file.stat().st_size for file in site.rglob("*") if file.is_file())
         if size > MOST_BYTES:
             raise Error(f"the page has {size >> 20} MiB, too many for a cell: show it with `pelt view`, or take fewer frames")
         page = _one_file(site)
     source = html.escape(page, quote=True)
-    return f'<iframe srcdoc="{source}" style="width: 100%; height: {int(height)}px; border: 0" allow="fullscreen" title="pelt"></iframe>'
+    return f'<iframe srcdoc="{source}" style="width: 100%; height: {pixels}px; border: 0" allow="fullscreen" title="pelt"></iframe>'
 
 
 def html_or_none(character: Character, skin: Optional[Skin]) -> Optional[str]:
@@ -79,7 +86,10 @@ def _export(character: Character, skins: Sequence[Skin], folder: Path, site: Pat
         file = folder / (f"{name}{i + 1}.pelt" if len(skins) > 1 else f"{name}.pelt")
         skin.save(file)
         words.append(str(file))
-    done = subprocess.run([*words, "--export", str(site), "--quiet"], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([*words, "--export", str(site), "--quiet"], capture_output=True, text=True, check=False)
+    except OSError as problem:
+        raise Error(f"{found}: cannot be run: {problem.strerror}; name the program pelt by PELT_PROGRAM", "file") from None
     if done.returncode:
         raise Error(done.stderr.strip() or f"{found} ended with {done.returncode}", "data")
 

@@ -30,6 +30,9 @@ class Howto(unittest.TestCase):
                 if ended.returncode and "no matplotlib" not in ended.stderr:
                     self.fail(ended.stderr)
                 said += ended.stdout
+            table = (Path(folder) / "errors.csv").read_text().splitlines()
+            self.assertEqual(sum(line.startswith("psd,frame,") for line in table), 40)
+            self.assertTrue(any(line.startswith("kernel,region,elbow,") for line in table))
             self.assertTrue((Path(folder) / "arm.pelt").exists() and (Path(folder) / "arm_plain.glb").exists())
         promised = re.search(r"prints `(.+?)`", text)
         assert promised
