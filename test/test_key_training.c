@@ -450,6 +450,31 @@ static void the_forecast_knows_whether_shots_are_alike(void **state) {
     }
 }
 
+/* Points on a line, a hundredth of its length apart: as wide a spacing as that of every third point. */
+static void keys_keep_the_distance_that_is_asked_for(void **state) {
+    (void)state;
+    enum { N = 40, P = 101, KEYS_OF_LINE = 12 };
+    test_frames *t = test_frames_make(N, P, 3, 8, 0, 5);
+    static float places[3 * P];
+    for (int p = 0; p < P; p++) places[3 * p] = (float)p;
+    for (int wide = 0; wide < 2; wide++) {
+        pelt_keys_options options = {.keys = KEYS_OF_LINE, .positions = places, .spacing = wide ? 0.0295 : 1e-6};
+        pelt_bytes *bytes = pelt_keys_train(&t->frames, &options, NULL, NULL);
+        assert_non_null(bytes);
+        pelt_keys keys;
+        assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_OK);
+        int nearest = P;
+        for (uint32_t a = 0; a < keys.key_count; a++)
+            for (uint32_t b = 0; b < a; b++) {
+                int apart = abs((int)keys.key_points[a] - (int)keys.key_points[b]);
+                nearest = apart < nearest ? apart : nearest;
+            }
+        assert_true(wide ? nearest >= 3 : nearest < 3);
+        pelt_bytes_free(bytes);
+    }
+    test_frames_free(t);
+}
+
 /* -- Training as a whole ------------------------------------------------------------------------------------------- */
 
 enum { FRAMES = 120, POINTS = 40, KEYS = 10 };
@@ -745,12 +770,14 @@ static void what_cannot_be_trained_with_is_refused_by_its_name(void **state) {
                                  {.residual = 0.1},
                                  {.residual = 1, .recipe = PELT_KEYS_PAPER},
                                  {.residual = 0.1, .error = 0.1, .recipe = PELT_KEYS_PAPER},
+                                 {.spacing = 1},
+                                 {.spacing = 0.1, .recipe = PELT_KEYS_PAPER},
                                  {.positions = places}};
     static const char *const names[] = {"recipe",   "recipe",    "keys",          "keys",     "basis",    "basis",
                                         "error",    "error",     "error",         "keys",     "grid",     "grid",
                                         "grid",     "fiducials", "engine_points", "regions",  "ridge",    "ridge",
                                         "ridge",    "bar",       "bar",           "diagonal", "diagonal", "batch",
-                                        "residual", "residual",  "residual",      "positions"};
+                                        "residual", "residual",  "residual",      "spacing",  "spacing",  "positions"};
     places[77] = NAN;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pelt_error error = {0};
@@ -918,6 +945,7 @@ int main(void) {
         cmocka_unit_test(regions_lie_around_far_apart_keys_with_soft_borders),
         cmocka_unit_test(bounds_are_raised_to_where_errors_reach_the_bar),
         cmocka_unit_test(the_forecast_knows_whether_shots_are_alike),
+        cmocka_unit_test(keys_keep_the_distance_that_is_asked_for),
         cmocka_unit_test(bounds_let_hardly_any_bad_frame_pass),
         cmocka_unit_test(the_report_has_the_errors_of_shots_held_out),
         cmocka_unit_test(controls_held_out_set_the_bounds_where_they_can),
