@@ -159,7 +159,7 @@ class PELT_OT_fit(Reported, bpy.types.Operator):
             current.cancel()
         if event.type != "TIMER":
             return {"PASS_THROUGH"}
-        going = current.step(0.08)
+        going = current.step(0.2)
         settings = context.scene.pelt
         settings.progress, settings.task = 100 * max(current.fraction, 0), current.task
         for area in context.screen.areas:
