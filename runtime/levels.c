@@ -168,7 +168,8 @@ float pelt_level(const pelt_skin *skin, const pelt_level_view *view) {
     if (!skin->levels || !(view->distance > 0) || !(view->height > 0) || !(view->field_of_view > 0) ||
         !(view->field_of_view < 3.14159265f))
         return 0;
-    float allowed = pixels * 2 * view->distance * tanf(view->field_of_view / 2) / view->height;
+    float half = view->field_of_view / 2,
+          allowed = pixels * 2 * view->distance * sinf(half) / cosf(half) / view->height;
     const pelt_file_level *levels = levels_of(skin);
     uint32_t l = 0, last = skin->levels->level_count - 1;
     while (l < last && levels[l + 1].p95 <= allowed) l++;

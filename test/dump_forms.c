@@ -46,11 +46,13 @@ static void put_pose(FILE *out, const subject *s, uint32_t c) {
     float *positions = aligned_alloc(64, size), *normals = aligned_alloc(64, size);
     float *tangents = aligned_alloc(64, pelt_tangents_size(&skin));
     skin.isa = PELT_ISA_SIMD128;
-    pelt_pose_from(&skin, &(pelt_pose_input){.locals = s->locals[c], .controls = s->controls[c]}, scratch);
+    pelt_pose_input input = {.locals = s->locals[c], .controls = s->controls[c], .level = s->levels[c]};
+    pelt_pose_from(&skin, &input, scratch);
     pelt_output output = {.positions.data = positions, .normals.data = normals, .tangents.data = tangents};
     pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &output);
     put(out, s->locals[c], skin.joint_count * sizeof **s->locals);
     put(out, s->controls[c], skin.control_count * sizeof **s->controls);
+    put_f32(out, s->levels[c]);
     put_f32(out, largest_gap(&skin, positions, s->positions[c]));
     double apart = fmax(largest_gap(&skin, normals, s->normals[c]), own_normal_gap(s, c));
     float *moved = memcpy(aligned_alloc(64, size), positions, size);
@@ -104,9 +106,10 @@ int main(int count, char **arguments) {
         fprintf(stderr, "usage: dump_forms OUT.bin\n");
         return 2;
     }
-    for (int i = 0; i < RECIPES; i++) {
-        subject s = subject_of(&recipes[i]);
-        put_subject(out, recipes[i].name, &s);
+    for (int i = 0; i < RECIPES + LEVELLED; i++) {
+        const recipe *r = i < RECIPES ? &recipes[i] : &levelled_recipes[i - RECIPES];
+        subject s = subject_of(r);
+        put_subject(out, r->name, &s);
         subject_free(&s);
     }
     static const char *const methods[] = {

@@ -18,6 +18,7 @@ typedef struct subject {
     uint32_t characters;
     pelt_transform **locals; /* the poses, */
     float **controls;
+    float *levels; /* of detail */
     void **scratches;
     float **positions, **normals; /* of the processor */
 } subject;
@@ -40,6 +41,7 @@ static inline double skin_diagonal(const pelt_skin *skin) {
 static inline void subject_room(subject *s, uint32_t characters) {
     s->characters = characters, s->diagonal = fmax(skin_diagonal(&s->skin), 1e-3);
     s->scratches = calloc(characters, sizeof *s->scratches);
+    s->levels = calloc(characters, sizeof *s->levels);
     s->locals = calloc(characters, sizeof *s->locals), s->controls = calloc(characters, sizeof *s->controls);
     s->positions = calloc(characters, sizeof *s->positions), s->normals = calloc(characters, sizeof *s->normals);
     for (uint32_t c = 0; c < characters; c++) {
@@ -55,7 +57,8 @@ static inline void subject_pose(subject *s, uint32_t c, const pelt_transform *lo
     memcpy(s->locals[c], locals, s->skin.joint_count * sizeof *locals);
     for (uint32_t k = 0; k < s->skin.control_count; k++)
         s->controls[c][k] = controls ? controls[k] : s->skin.controls[k].rest;
-    pelt_pose_from(&s->skin, &(pelt_pose_input){.locals = locals, .controls = controls}, s->scratches[c]);
+    pelt_pose_input input = {.locals = locals, .controls = controls, .level = s->levels[c]};
+    pelt_pose_from(&s->skin, &input, s->scratches[c]);
     pelt_deform(&s->skin, s->scratches[c], pelt_all_blocks(&s->skin), s->positions[c], s->normals[c]);
 }
 
@@ -64,7 +67,7 @@ static inline void subject_free(subject *s) {
         free(s->scratches[c]), free(s->positions[c]), free(s->normals[c]);
         free(s->locals[c]), free(s->controls[c]);
     }
-    free(s->scratches), free(s->positions), free(s->normals), free(s->locals), free(s->controls);
+    free(s->scratches), free(s->positions), free(s->normals), free(s->locals), free(s->controls), free(s->levels);
     if (s->bundle)
         character_free_skin(s->bytes), character_free(s->bundle);
     else
@@ -220,10 +223,9 @@ static inline subject subject_of(const recipe *r) {
         for (uint32_t j = 0; r->scales && c + 1 < r->characters && j < r->joints; j++)
             for (int i = 0; i < 3; i++) locals[j].scale[i] = (float)(0.8 + 0.4 * test_random(&seed));
         for (int i = 0; i < MAKER_CONTROLS; i++) controls[i] = maker_controls[i].rest + maker_noise(&seed);
-        s.skin.least_level = r->levels ? 0.375f * (float)(c * 3 % (8 * r->levels / 3 + 2)) : 0;
+        s.levels[c] = r->levels ? 0.375f * (float)((1 + c * 3) % (8 * r->levels / 3 + 2)) : 0;
         subject_pose(&s, c, locals, controls);
     }
-    s.skin.least_level = 0;
     free(locals);
     return s;
 }

@@ -17,7 +17,7 @@ export function readForms(bytes) {
     const form = { name: new TextDecoder().decode(raw()), file: raw(), vertices: u32(), joints: u32(), controls: u32(),
       hasTangents: u32() !== 0, diagonal: f32() };
     form.poses = Array.from({ length: u32() }, () => ({
-      locals: floats(10 * form.joints), controls: floats(form.controls), positionGap: f32(), normalGap: f32(),
+      locals: floats(10 * form.joints), controls: floats(form.controls), level: f32(), positionGap: f32(), normalGap: f32(),
       positions: floats(3 * form.vertices), normals: floats(3 * form.vertices),
       tangents: form.hasTangents ? floats(4 * form.vertices) : null,
     }));
@@ -27,10 +27,11 @@ export function readForms(bytes) {
 }
 
 // Sets a pose of a skin from the file.
-export function posed(skin, { locals, controls }) {
+export function posed(skin, { locals, controls, level }) {
   const pose = skin.createPose();
   pose.locals.set(locals);
   pose.controls.set(controls);
+  pose.level = level;
   pose.update();
   return pose;
 }

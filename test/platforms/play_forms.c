@@ -40,6 +40,7 @@ static const float *take_floats(reader *r, size_t count) { return take(r, count 
 typedef struct truth {
     const pelt_transform *locals;
     const float *controls;
+    float level;
     double position_gap, normal_gap; /* between instruction sets on the other processor */
     const float *positions, *normals, *tangents;
 } truth;
@@ -48,6 +49,7 @@ static truth take_pose(reader *r, const pelt_skin *skin) {
     truth t = {.locals = take(r, skin->joint_count * sizeof(pelt_transform))};
     size_t vertices = skin->vertex_count;
     t.controls = take_floats(r, skin->control_count);
+    t.level = *take_floats(r, 1);
     t.position_gap = take_f32(r), t.normal_gap = take_f32(r);
     t.positions = take_floats(r, 3 * vertices), t.normals = take_floats(r, 3 * vertices);
     t.tangents = skin->rest_tangents ? take_floats(r, 4 * vertices) : NULL;
@@ -71,7 +73,7 @@ static int differs(const char *name, pelt_skin skin, pelt_isa isa, const truth *
     float *positions = aligned_alloc(64, size), *normals = aligned_alloc(64, size), *alone = aligned_alloc(64, size);
     float *tangents = aligned_alloc(64, pelt_tangents_size(&skin));
     skin.isa = isa;
-    pelt_pose_from(&skin, &(pelt_pose_input){.locals = t->locals, .controls = t->controls}, scratch);
+    pelt_pose_from(&skin, &(pelt_pose_input){.locals = t->locals, .controls = t->controls, .level = t->level}, scratch);
     pelt_output output = {.positions.data = positions, .normals.data = normals, .tangents.data = tangents};
     pelt_deform_to(&skin, scratch, pelt_all_blocks(&skin), &output);
     pelt_deform(&skin, scratch, pelt_all_blocks(&skin), alone, NULL);

@@ -46,7 +46,7 @@ typedef struct opened_skin {
     const char *about;
     uint32_t about_size;
     const uint64_t *mesh_hash;
-    uint32_t has_corrective, coefficient_count;
+    uint32_t has_corrective, coefficient_count, level_count;
     uint32_t *slot_vertices; /* [16 block_count] */
     /* For graphics hardware; words is NULL until pelt_wasm_skin_pack. */
     uint32_t *words;
@@ -68,7 +68,7 @@ static void describe(opened_skin *s) {
     s->entry_joints = k->entry_joints, s->entry_weights = k->entry_weights;
     s->rest_positions = k->rest_positions, s->rest_normals = k->rest_normals, s->rest_tangents = k->rest_tangents;
     s->about = k->about, s->about_size = k->about_size, s->mesh_hash = k->mesh_hash;
-    s->has_corrective = head != NULL;
+    s->has_corrective = head != NULL, s->level_count = pelt_level_count(k);
     s->coefficient_count = head && !head->weighted ? head->coefficient_count : 0;
 }
 
@@ -92,6 +92,14 @@ EXPORT(skin_open) opened_skin *pelt_wasm_skin_open(void *bytes, size_t size) {
     else
         pelt_slot_vertices(&s->skin, s->slot_vertices);
     return s;
+}
+
+/* The level of detail for a view of pelt.h. */
+EXPORT(skin_level)
+float pelt_wasm_skin_level(const opened_skin *s, float distance, float field_of_view, float height, float pixels,
+                           float zone) {
+    pelt_level_view view = {distance, field_of_view, height, pixels, zone};
+    return pelt_level(&s->skin, &view);
 }
 
 /* The skin as words for graphics hardware (gpu/pack.h): 0 when out of memory. */
@@ -123,6 +131,7 @@ typedef struct pose {
     float *positions, *normals, *tangents; /* allocated on demand: in slot or vertex order, as last written */
     pelt_box box;                          /* of the last deformation */
     float *packed;                         /* for graphics hardware, after pelt_wasm_pose_pack */
+    float level;                           /* of detail */
     /* Private to C from here on. */
     const opened_skin *skin;
     void *scratch;
@@ -153,13 +162,13 @@ EXPORT(pose_new) pose *pelt_wasm_pose_new(const opened_skin *s) {
 }
 
 EXPORT(pose_update) void pelt_wasm_pose_update(pose *p) {
-    pelt_pose_input input = {.locals = p->locals, .controls = p->controls};
+    pelt_pose_input input = {.locals = p->locals, .controls = p->controls, .level = p->level};
     pelt_pose_from(&p->skin->skin, &input, p->scratch);
 }
 
 /* The same from known globals [joint_count][12]. */
 EXPORT(pose_update_matrices) void pelt_wasm_pose_update_matrices(pose *p, const float *globals) {
-    pelt_pose_input input = {.globals = (const float(*)[MATRIX])globals, .controls = p->controls};
+    pelt_pose_input input = {.globals = (const float(*)[MATRIX])globals, .controls = p->controls, .level = p->level};
     pelt_pose_from(&p->skin->skin, &input, p->scratch);
 }
 
@@ -279,10 +288,10 @@ EXPORT(layout) const known *pelt_wasm_layout(void) {
         SKIN(result), SKIN(vertex_count), SKIN(block_count), SKIN(joint_count), SKIN(driven_count), SKIN(control_count),
         SKIN(joints), SKIN(names), SKIN(vertex_slots), SKIN(block_first), SKIN(entry_joints), SKIN(entry_weights),
         SKIN(rest_positions), SKIN(rest_normals), SKIN(rest_tangents), SKIN(driven), SKIN(controls), SKIN(about),
-        SKIN(about_size), SKIN(mesh_hash), SKIN(has_corrective), SKIN(coefficient_count), SKIN(words), SKIN(word_count),
+        SKIN(about_size), SKIN(mesh_hash), SKIN(has_corrective), SKIN(coefficient_count), SKIN(level_count), SKIN(words), SKIN(word_count),
         SKIN(form), SKIN(phi), SKIN(parts), SKIN(tilts), SKIN(rings), SKIN(bends), SKIN(own_vec4s), SKIN(numbers),
         POSE(locals), POSE(controls), POSE(coefficients), POSE(matrices), POSE(positions), POSE(normals), POSE(tangents),
-        POSE(box), POSE(packed),
+        POSE(box), POSE(packed), POSE(level),
         KEYS(result), KEYS(point_count), KEYS(component_count), KEYS(key_count), KEYS(basis_count), KEYS(region_count),
         KEYS(engine_point_count), KEYS(frame_count), KEYS(diagonal), KEYS(key_points), KEYS(about), KEYS(about_size),
         KEYS(key_values), KEYS(values), KEYS(misfit),

@@ -13,6 +13,7 @@ export interface Functions {
   mesh_hash(positions: number, vertices: number, triangles: number, count: number): bigint;
   skin_open(bytes: number, size: number): number;
   skin_free(skin: number): void;
+  skin_level(skin: number, distance: number, fieldOfView: number, height: number, pixels: number, zone: number): number;
   skin_pack(skin: number): number;
   skin_drop_words(skin: number): void;
   pose_new(skin: number): number;

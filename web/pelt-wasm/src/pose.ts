@@ -29,6 +29,8 @@ export class Pose {
   readonly locals: Float32Array;
   /** One per control. */
   readonly controls: Float32Array;
+  /** Of detail: 0, the whole skin, up to Skin.levelCount - 1; takes effect with update(). Skin.level() chooses one. */
+  level = 0;
 
   #address: number;
   readonly #words: Words<typeof POSE>;
@@ -74,6 +76,7 @@ export class Pose {
     const { address } = this, memory = this.#memory;
     memory.floats.set(this.locals, this.#words.locals >>> 2);
     memory.floats.set(this.controls, this.#words.controls >>> 2);
+    memory.floats[(address >>> 2) + POSE.level] = this.level;
     memory.functions.pose_update(address);
   }
 
@@ -84,6 +87,7 @@ export class Pose {
       throw new RangeError(`${globals.length} numbers are not 12 for each of ${this.skin.jointCount} joints`);
     const at = memory.put(globals);
     memory.floats.set(this.controls, this.#words.controls >>> 2);
+    memory.floats[(address >>> 2) + POSE.level] = this.level;
     memory.functions.pose_update_matrices(address, at);
     memory.functions.release(at);
   }

@@ -74,6 +74,8 @@ export class Skin {
   readonly slotCount: number;
   readonly coefficientCount: number;
   readonly hasCorrective: boolean;
+  /** Levels of detail; 1 where there is only the whole skin. */
+  readonly levelCount: number;
   readonly hasTangents: boolean;
   /** Of the mesh it was made for; Pelt.meshHash computes one */
   readonly meshHash: bigint | null;
@@ -109,6 +111,7 @@ export class Skin {
     this.slotCount = words.blockCount * BLOCK;
     this.coefficientCount = words.coefficientCount;
     this.hasCorrective = words.hasCorrective !== 0;
+    this.levelCount = words.levelCount;
     this.hasTangents = words.restTangents !== 0;
     this.meshHash = words.meshHash ? new DataView(memory.bytes.buffer).getBigUint64(words.meshHash, true) : null;
     this.joints = readJoints(memory, words);
@@ -121,6 +124,15 @@ export class Skin {
   /** The skin's description of itself, as printed by `pelt info --json`. Throws a PeltError where it has none, or a broken one. */
   get about(): unknown {
     return describe(this.aboutText);
+  }
+
+  /**
+   * The level of detail, for Pose.level, at which vertices are at most `pixels` (1 unless given) from where the whole skin has
+   * them, in a picture so many pixels high that shows a vertical angle in radians; `zone` is the part of the way from one level
+   * to the next during which they fade.
+   */
+  level(distance: number, fieldOfView: number, height: number, pixels = 1, zone = 0.25): number {
+    return this.memory.functions.skin_level(this.address, distance, fieldOfView, height, pixels, zone);
   }
 
   /** @internal Its address; throws if it was freed. */
