@@ -201,32 +201,41 @@ static pelt_measure *measure_given(pelt_fitting *f, double low, double high, con
     return measured;
 }
 
-/* The error of a fit on examples it has not seen; negative: unknown. */
-static double blind_error(pelt_fitting *blind, const pelt_arrangement *arrangement, pelt_examples held,
-                          pelt_error *error) {
-    pelt_measure *measured = arrangement ? measure(blind, blind->high, blind->high, arrangement, held, error) : NULL;
-    double rms = measured ? measured->rms : -1;
-    pelt_measure_free(measured);
-    return rms;
+/* -- Trials: fits to some of the examples, which are measured on others -------------------------------------------- */
+
+/* A fit like another one; its progress covers `low` to `high`. */
+static void begin_trial(const pelt_fitting *f, pelt_examples kept, double low, double high, pelt_fitting *trial) {
+    *trial = (pelt_fitting){.bundle = f->bundle,
+                            .given = f->given,
+                            .examples = kept,
+                            .options = f->options,
+                            .told = f->told,
+                            .noise = f->noise,
+                            .steps = f->steps};
+    begin_part(trial, low, high);
+}
+
+/* NULL after an error, in the fit too. */
+static pelt_measure *measure_trial(pelt_fitting *trial, const pelt_arrangement *arrangement, pelt_examples held,
+                                   pelt_error *error) {
+    return arrangement ? measure(trial, trial->high, trial->high, arrangement, held, error) : NULL;
 }
 
 /* -- Which blend --------------------------------------------------------------------------------------------------- */
 
-/* The hold-out error of a blend with its corrective. */
+/* The hold-out error of a blend with its corrective; negative: unknown. */
 static double try_blend(const pelt_fitting *f, pelt_blend blend, pelt_examples kept, pelt_examples held, double low,
                         double high, pelt_error *error) {
-    pelt_fitting blind = {.bundle = f->bundle,
-                          .examples = kept,
-                          .options = f->options,
-                          .told = f->told,
-                          .noise = f->noise,
-                          .pull = f->report.blend_fit.pull};
-    blind.options.blend = blend;
-    if (!blind.options.kernel.family && f->options.corrective == PELT_CORRECTIVE_KERNEL)
-        blind.options.kernel.family = PELT_FAMILY_KERNEL; /* takes a tenth of the time */
-    begin_part(&blind, low, high);
-    double rms = blind_error(&blind, fit_once(&blind, error), held, error);
-    pelt_arena_free(blind.arena);
+    pelt_fitting trial;
+    begin_trial(f, kept, low, high, &trial);
+    trial.pull = f->report.blend_fit.pull;
+    trial.options.blend = blend;
+    if (!trial.options.kernel.family && f->options.corrective == PELT_CORRECTIVE_KERNEL)
+        trial.options.kernel.family = PELT_FAMILY_KERNEL; /* takes a tenth of the time */
+    pelt_measure *measured = measure_trial(&trial, fit_once(&trial, error), held, error);
+    double rms = measured ? measured->rms : -1;
+    pelt_measure_free(measured);
+    pelt_arena_free(trial.arena);
     return rms;
 }
 
@@ -255,18 +264,11 @@ static pelt_result choose_blend(pelt_fitting *f, pelt_error *error) {
 /* A rough fit of driven joints with these steps, NULL: half turns only, and its errors on the held-out examples; NULL
    after an error. */
 static pelt_measure *try_steps(const pelt_fitting *f, pelt_examples kept, pelt_examples held, const pelt_steps *steps,
-                               double low, double high, pelt_fitting *blind, pelt_error *error) {
-    *blind = (pelt_fitting){.bundle = f->bundle,
-                            .examples = kept,
-                            .options = f->options,
-                            .told = f->told,
-                            .noise = f->noise,
-                            .rough = true,
-                            .steps = steps};
-    blind->options.corrective = PELT_CORRECTIVE_NONE;
-    begin_part(blind, low, high);
-    const pelt_arrangement *trial = fit_once(blind, error);
-    return trial ? measure(blind, high, high, trial, held, error) : NULL;
+                               double low, double high, pelt_fitting *trial, pelt_error *error) {
+    begin_trial(f, kept, low, high, trial);
+    trial->rough = true, trial->steps = steps;
+    trial->options.corrective = PELT_CORRECTIVE_NONE;
+    return measure_trial(trial, fit_once(trial, error), held, error);
 }
 
 /* Takes the time until `end`. */
@@ -327,7 +329,7 @@ static pelt_result choose_steps(pelt_fitting *f, pelt_arena *arena, pelt_error *
 
 static double normal_error(pelt_fitting *f, const pelt_arrangement *arrangement, pelt_examples held,
                            pelt_error *error) {
-    pelt_measure *measured = arrangement ? measure(f, f->high, f->high, arrangement, held, error) : NULL;
+    pelt_measure *measured = measure_trial(f, arrangement, held, error);
     double degrees = measured ? measured->normal_rms_degrees : -1;
     pelt_measure_free(measured);
     return degrees;
@@ -336,24 +338,18 @@ static double normal_error(pelt_fitting *f, const pelt_arrangement *arrangement,
 /* One fit with rows for normals: their error, and that of the surface of the same positions. */
 static void try_normals(const pelt_fitting *f, pelt_examples kept, pelt_examples held, double high, double *rows,
                         double *surface, pelt_error *error) {
-    pelt_fitting blind = {.bundle = f->bundle,
-                          .given = f->given,
-                          .examples = kept,
-                          .options = f->options,
-                          .told = f->told,
-                          .noise = f->noise,
-                          .steps = f->steps};
-    blind.options.normals = PELT_NORMALS_ROWS;
-    if (f->options.corrective == PELT_CORRECTIVE_KERNEL) blind.options.kernel.family = PELT_FAMILY_KERNEL; /* quick */
-    begin_part(&blind, f->low, high);
-    *rows = normal_error(&blind, fit_once(&blind, error), held, error);
-    if (*rows >= 0 && blind.model.corrective && !find_rings(&blind, error)) {
-        pelt_corrective without = *blind.model.corrective;
+    pelt_fitting trial;
+    begin_trial(f, kept, f->low, high, &trial);
+    trial.options.normals = PELT_NORMALS_ROWS;
+    if (f->options.corrective == PELT_CORRECTIVE_KERNEL) trial.options.kernel.family = PELT_FAMILY_KERNEL; /* quick */
+    *rows = normal_error(&trial, fit_once(&trial, error), held, error);
+    if (*rows >= 0 && trial.model.corrective && !find_rings(&trial, error)) {
+        pelt_corrective without = *trial.model.corrective;
         without.tilts = NULL;
-        blind.model.corrective = &without;
-        *surface = normal_error(&blind, pelt_model_arrange(blind.arena, &blind.model, error), held, error);
+        trial.model.corrective = &without;
+        *surface = normal_error(&trial, pelt_model_arrange(trial.arena, &trial.model, error), held, error);
     }
-    pelt_arena_free(blind.arena);
+    pelt_arena_free(trial.arena);
 }
 
 /* Rows or the surface, by examples that are held out of a quick fit; like steps, never by those of the hold-out

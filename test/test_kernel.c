@@ -1180,20 +1180,18 @@ static void borders_of_clusters_show_no_more_than_what_is_inside(void **state) {
     pelt_bundle_free(bundle);
 }
 
-/* From a fourth of the hand's examples features are expected to be 7% better in cross-validation; on the others they are
-   not: of many lengths of training and ridges, the best looks better than it is. */
+/* On 81 frames of this motion features are expected to be 4% better in cross-validation, and on the other 19 they are 9%
+   worse: of many lengths of training and ridges, the best looks better than it is. */
 static void features_must_be_clearly_better_than_kernels(void **state) {
     (void)state;
-    const char *path = test_data("mhr_hand/mhr_hand.glb");
+    const char *path = test_data("limbs_M/limbs_M.glb");
     if (!path) skip();
     pelt_error error = {0};
     pelt_bundle *bundle = pelt_bundle_read(path, &error);
     assert_non_null(bundle);
     const pelt_clip *train = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
     pelt_examples all = pelt_bundle_examples(bundle, &train, 1), few, held;
-    for (size_t i = 0; 4 * i < all.count; i++) all.list[i] = all.list[4 * i];
-    all.count = (all.count + 3) / 4;
-    assert_int_equal(pelt_hold_out(bundle, all, 0.3, &few, &held, &error), PELT_OK);
+    assert_int_equal(pelt_hold_out(bundle, all, 0.2, &few, &held, &error), PELT_OK);
     pelt_fitting f = corrected_fitting(bundle, train);
     f.examples = few;
     f.options = (pelt_fit_options){.method = PELT_METHOD_KERNEL, .normals = PELT_NORMALS_BLEND, .threads = 1};

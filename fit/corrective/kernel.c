@@ -44,7 +44,7 @@ static const double ALIKE = 0.2;
 enum { FEATURES = 64, MANY_FEATURES = 96, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
 static const double BALANCE = 0.5;
 /* Error ratio below which features are taken: theirs is that of the best of many lengths of training, and flatters. */
-static const double CLEARLY = 0.9;
+static const double CLEARLY = 0.95;
 static const double SMALL = 0.03; /* cross-validation error below which learning more would not be visible */
 static const pelt_kernel_settings START = {.width = 2, .range = 0, .pair = 0.5, .lambda = 0.005};
 
