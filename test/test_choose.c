@@ -139,6 +139,15 @@ static void stretches_of_motion_stay_together(void **state) {
     pelt_bundle_free(bundle);
 }
 
+/* A small character with few examples: choosing fits some thirty skins. */
+static pelt_bundle *few(const char *name, uint32_t vertices, uint32_t frames) {
+    pelt_error error;
+    pelt_bundle *bundle =
+        pelt_sample_make(&(pelt_sample_options){.name = name, .vertices = vertices, .frames = frames}, &error);
+    if (!bundle) fail_msg("%s", error.text);
+    return bundle;
+}
+
 /* -- Choices ---------------------------------------------------------------------------------------------------------- */
 
 static const pelt_candidate *chosen(const pelt_front *front) { return &front->list[front->chosen]; }
@@ -146,7 +155,7 @@ static const pelt_candidate *chosen(const pelt_front *front) { return &front->li
 /* The humanoid's truth is its own blend: nothing is better, and nothing else is as small. */
 static void an_exact_blend_is_kept(void **state) {
     (void)state;
-    pelt_bundle *bundle = sampled("humanoid", 400);
+    pelt_bundle *bundle = few("humanoid", 400, 12);
     pelt_front front;
     pelt_error error;
     pelt_bytes *skin = pelt_choose(bundle, all_of(bundle, "train"), NULL, NULL, NULL, &front, &error);
@@ -158,7 +167,7 @@ static void an_exact_blend_is_kept(void **state) {
 /* Truth by a blend with other weights: a fitted blend is exact in any pose, a corrective only near the examples. */
 static void a_blend_with_other_weights_is_found(void **state) {
     (void)state;
-    pelt_bundle *bundle = sampled("arm", 300);
+    pelt_bundle *bundle = few("arm", 200, 30);
     pelt_examples train = all_of(bundle, "train");
     pelt_mesh other = bundle->mesh;
     uint32_t entries = other.influences.first[other.vertex_count];
@@ -192,7 +201,7 @@ static void a_blend_with_other_weights_is_found(void **state) {
 /* What is chosen is what a fit with these options makes; and errors and bytes are those of fits. */
 static void the_chosen_skin_is_that_of_its_options(void **state) {
     (void)state;
-    pelt_bundle *bundle = sampled("elbow", 300);
+    pelt_bundle *bundle = few("elbow", 200, 20);
     pelt_examples train = all_of(bundle, "train");
     pelt_front front;
     pelt_error error;
@@ -216,10 +225,10 @@ static void the_chosen_skin_is_that_of_its_options(void **state) {
 
 static void skins_keep_to_their_budget(void **state) {
     (void)state;
-    pelt_bundle *bundle = sampled("arm", 600);
+    pelt_bundle *bundle = few("arm", 240, 30);
     pelt_examples train = all_of(bundle, "train");
     double before = 0;
-    static const double limits[] = {400, 150, 80};
+    static const double limits[] = {500, 200, 90};
     for (int i = 0; i < 3; i++) {
         pelt_front front;
         pelt_error error;
@@ -242,7 +251,7 @@ static void skins_keep_to_their_budget(void **state) {
 /* An error that is easily reached takes few bytes. */
 static void an_error_that_is_named_is_enough(void **state) {
     (void)state;
-    pelt_bundle *bundle = sampled("arm", 600);
+    pelt_bundle *bundle = few("arm", 240, 30);
     pelt_front best, enough;
     pelt_error error;
     pelt_bytes *skin = pelt_choose(bundle, all_of(bundle, "train"), NULL, NULL, NULL, &best, &error);
@@ -259,7 +268,7 @@ static void an_error_that_is_named_is_enough(void **state) {
 
 static void given_options_hold_for_all(void **state) {
     (void)state;
-    pelt_bundle *bundle = sampled("elbow", 200);
+    pelt_bundle *bundle = few("elbow", 200, 16);
     pelt_front front;
     pelt_error error = {0};
     pelt_fit_options options = {.kernel.per_vertex = 3};
@@ -277,7 +286,7 @@ static void given_options_hold_for_all(void **state) {
 
 static void any_number_of_threads_chooses_the_same(void **state) {
     (void)state;
-    pelt_bundle *bundle = sampled("biceps", 300);
+    pelt_bundle *bundle = few("biceps", 200, 20);
     pelt_bytes *skins[2];
     for (uint32_t i = 0; i < 2; i++) {
         pelt_error error;
@@ -308,7 +317,7 @@ static int step(void *user, const char *task, double fraction) {
 
 static void choosing_can_be_stopped(void **state) {
     (void)state;
-    pelt_bundle *bundle = sampled("box", 200);
+    pelt_bundle *bundle = few("box", 120, 8);
     caller all = {0};
     pelt_error error;
     pelt_fit_options options = {.threads = 1, .progress = {step, &all}};

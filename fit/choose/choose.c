@@ -243,8 +243,8 @@ static pelt_result race(choosing *s, double high, pelt_error *error) {
     for (int own = 1; own < PELT_CHOICE_FOLDS && !is_settled(left, (uint32_t)own); own++) {
         double end = begin + (high - begin) * own / (PELT_CHOICE_FOLDS - 1);
         pelt_fold_close(&s->fold);
-        pelt_result result = pelt_fold_open(&s->fold, s->bundle, s->examples, s->folds, own, s->unclean, &s->progress,
-                                            error);
+        pelt_result result =
+            pelt_fold_open(&s->fold, s->bundle, s->examples, s->folds, own, s->unclean, &s->progress, s->told, error);
         if (!result && !s->fold.held.count) continue;
         size_t racing = left, done = 0;
         for (size_t i = 0; i < s->count && !result; i++) {
@@ -506,7 +506,8 @@ static pelt_result compare(choosing *s, pelt_contender **chosen, pelt_error *err
     s->folds = PELT_NEW(s->arena, s->examples.count, int);
     if (!s->folds) return pelt_no_memory(error);
     pelt_deal_examples(s->bundle, s->examples, s->folds);
-    pelt_result result = pelt_fold_open(&s->fold, s->bundle, s->examples, s->folds, 0, s->unclean, &s->progress, error);
+    pelt_result result =
+        pelt_fold_open(&s->fold, s->bundle, s->examples, s->folds, 0, s->unclean, &s->progress, s->told, error);
     if (!result && !s->fold.held.count) return *chosen = usual(s), PELT_OK;
     if (!result) result = screen(s, 0.35, error);
     if (!result) result = try_smaller(s, 0.4, error);

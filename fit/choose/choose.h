@@ -80,8 +80,10 @@ typedef struct pelt_fold {
     pelt_kernel_memory memory;
 } pelt_fold;
 
+/* Everything but the fold `own`. What fold->memory has of another fold's settings stays. `unclean`: some examples do not
+   fit their poses. `told`: the progress so far. */
 pelt_result pelt_fold_open(pelt_fold *fold, pelt_bundle *bundle, pelt_examples all, const int *folds, int own,
-                           bool unclean, const pelt_progress *progress, pelt_error *error);
+                           bool unclean, const pelt_progress *progress, double told, pelt_error *error);
 void pelt_fold_close(pelt_fold *fold);
 
 /* Fits a candidate and measures it on what the fold holds out; with `timed`, also its speed. Progress from low to

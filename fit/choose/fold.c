@@ -33,7 +33,7 @@ void pelt_deal_examples(const pelt_bundle *bundle, pelt_examples all, int *fold)
 /* -- A fold -------------------------------------------------------------------------------------------------------- */
 
 pelt_result pelt_fold_open(pelt_fold *fold, pelt_bundle *bundle, pelt_examples all, const int *folds, int own,
-                           bool unclean, const pelt_progress *progress, pelt_error *error) {
+                           bool unclean, const pelt_progress *progress, double told, pelt_error *error) {
     pelt_kernel_memory memory = fold->memory; /* settings that another fold has found */
     memory.fit = NULL, memory.features.learned = memory.narrow.learned = NULL;
     *fold = (pelt_fold){.arena = pelt_arena_new(0), .given = bundle, .memory = memory};
@@ -45,6 +45,7 @@ pelt_result pelt_fold_open(pelt_fold *fold, pelt_bundle *bundle, pelt_examples a
         list->list[list->count++] = all.list[e];
     }
     fold->fitting = (pelt_fitting){.bundle = bundle, .given = bundle, .examples = fold->kept, .told = *progress};
+    pelt_begin_part(&fold->fitting, told, told);
     return unclean ? pelt_clean_examples(&fold->fitting, fold->arena, error) : PELT_OK;
 }
 
@@ -117,6 +118,7 @@ pelt_result pelt_fold_try(pelt_fold *fold, pelt_contender *c, bool timed, double
         pelt_result result = pelt_choose_steps(f, fold->arena, error);
         arrangement = result ? NULL : pelt_fit_model(f, error);
     }
+    pelt_begin_part(f, high, high);
     pelt_result result = arrangement ? measure(fold, c, arrangement, timed, f, error) : error->code;
     if (f == &own) pelt_arena_free(own.arena);
     return result;
