@@ -74,8 +74,8 @@ for budget in 1000000 800 400 200 100; do
     taken=$(tr -d '\n' < "$FOLDER/json" | sed -n 's/.*"why": *"\([^"]*\)".*/\1/p')
     row="$row $(awk -v budget=$budget -v error="$error" '
       $2 <= budget && (best == "" || $1 < best) { best = $1 }
-      END { if (best == "") printf "–"; else printf "%.2f", best > 0 ? error / best : 1 }' "$FOLDER/all") |"
-    forecasts="$forecasts $(awk -v a="$expected" -v b="$error" 'BEGIN { printf "%.2f", b > 0 ? a / b : 1 }')"
+      END { if (best == "") printf "–"; else printf "%.2f", (best > 0 ? error / best : 1) }' "$FOLDER/all") |"
+    forecasts="$forecasts $(awk -v a="$expected" -v b="$error" 'BEGIN { printf "%.2f", (b > 0 ? a / b : 1) }')"
     [ -z "$VERBOSE" ] || echo "$budget: $taken" >&2
   else
     row="$row – |"

@@ -434,7 +434,7 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_e
         f->report.train = measure_given(f, ends[0], ends[1], arrangement, f->examples, error);
         if (!f->report.train || measure_held_out(f, ends, error)) return NULL;
     }
-    char *about = pelt_about_text(&f->report, f->bundle, f->examples, error);
+    char *about = pelt_about_text(&f->report, f->front, f->bundle, f->examples, error);
     pelt_bytes *facts = about ? pelt_fit_facts(f->arena, &f->report, f->bundle, f->examples, error) : NULL;
     pelt_bytes *bytes = facts ? pelt_lay_out(arrangement, about, facts, error) : NULL;
     free(about), pelt_bytes_free(facts);
@@ -451,6 +451,7 @@ pelt_bytes *pelt_fit_forecast(pelt_bundle *bundle, pelt_examples examples, const
                       .examples = examples,
                       .forecast = known->measure,
                       .forecast_on = known->held,
+                      .front = known->front,
                       .begun = known->begun};
     if (options) f.options = *options, f.told = options->progress;
     if (report) *report = (pelt_fit_report){0};

@@ -32,6 +32,7 @@ typedef struct pelt_fitting {
     double pull;        /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
     pelt_measure *forecast;    /* the error on held-out examples, if other fits have found it; NULL: to be found */
     pelt_examples forecast_on; /* these examples */
+    const pelt_front *front;   /* what the method was chosen from; NULL: it was given */
     double begun;              /* the part of the total progress that came before this fit */
     struct pelt_kernel_memory *memory; /* of other fits of the corrective "kernel" (corrective/kernel.h); NULL: none */
 } pelt_fitting;
@@ -58,6 +59,7 @@ void pelt_begin_part(pelt_fitting *fitting, double low, double high);
 typedef struct pelt_forecasted {
     pelt_measure *measure;
     pelt_examples held;
+    const pelt_front *front; /* what the method was chosen from, for the skin's text; NULL: it was given */
     double begun;
 } pelt_forecasted;
 

@@ -17,10 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_EXAMPLES = 4, LEAST_FOLDS = 3, FEW_HELD = 20, MOST_TRIES = 5 };
+enum { LEAST_EXAMPLES = 4, LEAST_FOLDS = 3, FEW_HELD = 100, MOST_TRIES = 5 };
 /* A method whose error is larger than that of the best by this is out after one, two, ... folds. */
 static const double BEHIND[PELT_CHOICE_FOLDS] = {1.25, 1.15, 1.1, 1.06, 1};
-static const double FAR_BEHIND = 1.5;  /* after the first fold, if it is small */
+/* The same while few examples, FEW_HELD, have been held out. */
+static const double FAR_BEHIND[PELT_CHOICE_FOLDS] = {1.5, 1.35, 1.25, 1.15, 1};
 static const double LITTLE_LEFT = 0.2; /* relative error below which driven joints, which take long, are not tried */
 static const double EXACT = 2e-6;      /* of the diagonal: errors below are all the same */
 static const double MARGIN = 0.98;     /* of a budget: a fit to all examples is a little larger than one to most */
@@ -85,6 +86,18 @@ static void forecast(pelt_contender *c, const pelt_contender *ahead) {
     double rms = error_over(ahead, c->fold_count, &before);
     if (rms > 0) c->rms *= ahead->rms / rms;
     if (before > 0) c->rel_err *= ahead->rel_err / before;
+}
+
+/* Of the methods by the one ahead, of other sizes by that of their method which was tried most. */
+static void forecast_all(choosing *s) {
+    const pelt_contender *ahead = leader(s);
+    for (int other_sizes = 0; other_sizes < 2; other_sizes++)
+        for (pelt_contender *c = s->list; c < s->list + s->count; c++) {
+            const pelt_contender *most = c;
+            for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
+                if (o->row == c->row && o->fold_count > most->fold_count) most = o;
+            if (c->fold_count && (most != c) == other_sizes) forecast(c, other_sizes ? most : ahead);
+        }
 }
 
 /* -- One fold ------------------------------------------------------------------------------------------------------ */
@@ -217,10 +230,16 @@ static pelt_result try_smaller(choosing *s, double high, pelt_error *error) {
 
 /* -- The race ------------------------------------------------------------------------------------------------------ */
 
+static bool has_held_few(const pelt_contender *c) {
+    size_t count = 0;
+    for (uint32_t i = 0; c && i < c->fold_count; i++) count += c->measures[i]->frame_count;
+    return count < FEW_HELD;
+}
+
 /* Who is far behind is out; returns how many are left. */
 static size_t drop_slow(choosing *s, uint32_t folds) {
     const pelt_contender *best = leader(s);
-    double behind = folds == 1 && s->fold.held.count < FEW_HELD ? FAR_BEHIND : BEHIND[folds - 1];
+    double behind = (has_held_few(best) ? FAR_BEHIND : BEHIND)[folds - 1];
     size_t left = 0;
     for (pelt_contender *c = s->list; c < s->list + s->count && best; c++) {
         if (!c->is_racing) continue;
@@ -235,12 +254,14 @@ static size_t drop_slow(choosing *s, uint32_t folds) {
 }
 
 /* Whether further folds would tell more. */
-static bool is_settled(size_t left, uint32_t folds) { return left <= 1 && folds >= LEAST_FOLDS; }
+static bool is_settled(choosing *s, size_t left, uint32_t folds) {
+    return left <= 1 && folds >= LEAST_FOLDS && !has_held_few(leader(s));
+}
 
 static pelt_result race(choosing *s, double high, pelt_error *error) {
     double begin = s->told;
     size_t left = drop_slow(s, 1);
-    for (int own = 1; own < PELT_CHOICE_FOLDS && !is_settled(left, (uint32_t)own); own++) {
+    for (int own = 1; own < PELT_CHOICE_FOLDS && !is_settled(s, left, (uint32_t)own); own++) {
         double end = begin + (high - begin) * own / (PELT_CHOICE_FOLDS - 1);
         pelt_fold_close(&s->fold);
         pelt_result result =
@@ -323,6 +344,56 @@ static pelt_result refuse(choosing *s, pelt_error *error) {
                      s->budget.bytes > 0 && s->budget.seconds > 0 ? " of both" : "");
 }
 
+/* -- What is told -------------------------------------------------------------------------------------------------- */
+
+static const char *explain(choosing *s, const pelt_contender *c) {
+    const pelt_contender *next = NULL;
+    for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
+        if (o->row != c->row && is_within(s, o) && (!next || o->rms < next->rms)) next = o;
+    if (!c->fold_count) return "there are too few examples to hold some out, so nothing was compared";
+    if (s->budget.error > 0) return "the smallest within the budget that reaches the error";
+    if (!next) return "the only one within the budget";
+    return pelt_arena_format(s->arena, "the most accurate%s on held-out examples: %s has %.2f times its error",
+                             s->budget.bytes > 0 || s->budget.seconds > 0 ? " within the budget" : "",
+                             pelt_contender_name(s->arena, next), next->rms / fmax(c->rms, 1e-300));
+}
+
+static int by_error(const void *a, const void *b) {
+    const pelt_candidate *x = a, *y = b;
+    if (!x->fold_count != !y->fold_count) return x->fold_count ? -1 : 1;
+    if (x->fold_count && x->rms != y->rms) return x->rms < y->rms ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static pelt_result tell(choosing *s, const pelt_contender *chosen, pelt_front *front, pelt_error *error) {
+    pelt_candidate *list = PELT_NEW(s->arena, s->count, pelt_candidate);
+    const char *why = explain(s, chosen);
+    if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
+    for (size_t i = 0; i < s->count; i++) {
+        const pelt_contender *c = &s->list[i];
+        bool beaten = false;
+        for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
+            beaten |= o->fold_count && ((o->bytes < c->bytes && o->rms <= c->rms) ||
+                                        (o->bytes <= c->bytes && o->rms < c->rms));
+        list[i] = (pelt_candidate){.name = pelt_contender_name(s->arena, c),
+                                   .options = c->options,
+                                   .fold_count = c->fold_count,
+                                   .rms = c->rms,
+                                   .rel_err = c->rel_err,
+                                   .bytes = c->bytes,
+                                   .seconds = c->seconds,
+                                   .is_front = c->fold_count && !beaten,
+                                   .is_within = is_within(s, c),
+                                   .remark = c->remark};
+    }
+    const char *name = pelt_contender_name(s->arena, chosen);
+    if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
+    qsort(list, s->count, sizeof *list, by_error);
+    *front = (pelt_front){.count = s->count, .list = list, .why = why};
+    while (strcmp(list[front->chosen].name, name)) front->chosen++;
+    return PELT_OK;
+}
+
 /* -- The final fit ------------------------------------------------------------------------------------------------- */
 
 /* The measures of a candidate's folds as one. */
@@ -382,75 +453,27 @@ static pelt_examples list_held(choosing *s, const pelt_contender *c) {
 }
 
 /* Fits to all examples; if that is too large, somewhat smaller. */
-static pelt_bytes *fit_all(choosing *s, pelt_contender *c, pelt_fit_report *report, pelt_error *error) {
+static pelt_bytes *fit_all(choosing *s, pelt_contender *c, pelt_fit_report *report, pelt_front *front,
+                           pelt_error *error) {
     for (int i = 0;; i++) {
         pelt_fit_options options = c->options;
+        if (tell(s, c, front, error)) return NULL;
         pelt_measure *forecast = report && c->fold_count ? pool(s, c, error) : NULL;
         if (report && c->fold_count && !forecast) return NULL;
         options.progress = s->progress;
-        pelt_forecasted known = {forecast, list_held(s, c), s->told};
+        pelt_forecasted known = {forecast, list_held(s, c), front, s->told};
         pelt_bytes *bytes = pelt_fit_forecast(s->bundle, s->examples, &options, &known, report, error);
         if (!bytes || !(s->budget.bytes > 0) || (double)bytes->size <= s->budget.bytes || i == MOST_TRIES) {
-            if (bytes) c->bytes = (double)bytes->size;
+            if (bytes) ((pelt_candidate *)front->list)[front->chosen].bytes = (double)bytes->size;
             return bytes;
         }
         uint32_t large = pelt_usual_size(c, s->examples.count);
         double base = pelt_budget_share(&s->budget, s->base, 0), own = (double)bytes->size / s->budget.bytes;
         bool smaller = large > 1 && pelt_resize_contender(c, &s->given, fitting_size(0, base, large, own));
         pelt_bytes_free(bytes);
-        if (report) pelt_fit_report_free(report);
+        pelt_fit_report_free(report);
         if (!smaller) return refuse(s, error), NULL;
     }
-}
-
-/* -- What is told -------------------------------------------------------------------------------------------------- */
-
-static const char *explain(choosing *s, const pelt_contender *c) {
-    const pelt_contender *next = NULL;
-    for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
-        if (o->row != c->row && is_within(s, o) && (!next || o->rms < next->rms)) next = o;
-    if (!c->fold_count) return "there are too few examples to hold some out, so nothing was compared";
-    if (s->budget.error > 0) return "the smallest within the budget that reaches the error";
-    if (!next) return "the only one within the budget";
-    return pelt_arena_format(s->arena, "the most accurate%s on held-out examples: %s has %.2f times its error",
-                             s->budget.bytes > 0 || s->budget.seconds > 0 ? " within the budget" : "",
-                             pelt_contender_name(s->arena, next), next->rms / fmax(c->rms, 1e-300));
-}
-
-static int by_error(const void *a, const void *b) {
-    const pelt_candidate *x = a, *y = b;
-    if (!x->fold_count != !y->fold_count) return x->fold_count ? -1 : 1;
-    if (x->fold_count && x->rms != y->rms) return x->rms < y->rms ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
-
-static pelt_result tell(choosing *s, const pelt_contender *chosen, pelt_front *front, pelt_error *error) {
-    pelt_candidate *list = PELT_NEW(s->arena, s->count, pelt_candidate);
-    const char *why = explain(s, chosen);
-    if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
-    for (size_t i = 0; i < s->count; i++) {
-        const pelt_contender *c = &s->list[i];
-        bool beaten = false;
-        for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
-            beaten |= o->fold_count && ((o->bytes < c->bytes && o->rms <= c->rms) ||
-                                        (o->bytes <= c->bytes && o->rms < c->rms));
-        list[i] = (pelt_candidate){.name = pelt_contender_name(s->arena, c),
-                                   .options = c->options,
-                                   .fold_count = c->fold_count,
-                                   .rms = c->rms,
-                                   .rel_err = c->rel_err,
-                                   .bytes = c->bytes,
-                                   .seconds = c->seconds,
-                                   .is_front = c->fold_count && !beaten,
-                                   .is_within = is_within(s, c),
-                                   .remark = c->remark};
-    }
-    const char *name = pelt_contender_name(s->arena, chosen);
-    if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
-    qsort(list, s->count, sizeof *list, by_error);
-    *front = (pelt_front){.count = s->count, .list = list, .why = why};
-    while (strcmp(list[front->chosen].name, name)) front->chosen++;
-    return PELT_OK;
 }
 
 void pelt_front_free(pelt_front *front) {
@@ -513,9 +536,7 @@ static pelt_result compare(choosing *s, pelt_contender **chosen, pelt_error *err
     if (!result) result = try_smaller(s, 0.4, error);
     if (!result) result = race(s, 0.7, error);
     if (result) return result;
-    const pelt_contender *ahead = leader(s);
-    for (size_t i = 0; i < s->count; i++)
-        if (s->list[i].fold_count) forecast(&s->list[i], ahead);
+    forecast_all(s);
     *chosen = take(s);
     return *chosen ? PELT_OK : refuse(s, error);
 }
@@ -528,9 +549,7 @@ static pelt_bytes *choose(choosing *s, pelt_fit_report *report, pelt_front *fron
         chosen = usual(s);
     else if (compare(s, &chosen, error))
         return NULL;
-    pelt_bytes *bytes = fit_all(s, chosen, report, error);
-    if (bytes && front && tell(s, chosen, front, error)) pelt_bytes_free(bytes), bytes = NULL;
-    return bytes;
+    return fit_all(s, chosen, report, front, error);
 }
 
 pelt_bytes *pelt_choose(pelt_bundle *bundle, pelt_examples examples, const pelt_budget *budget,
@@ -549,7 +568,9 @@ pelt_bytes *pelt_choose(pelt_bundle *bundle, pelt_examples examples, const pelt_
     if (options) s->given = *options, s->progress = options->progress;
     s->given.progress = (pelt_progress){0};
     s->budget = pelt_budget_of(budget, &bundle->mesh);
-    pelt_bytes *bytes = check(s, options, error) ? NULL : choose(s, report, front, error);
+    pelt_front told = {0};
+    pelt_bytes *bytes = check(s, options, error) ? NULL : choose(s, report, &told, error);
+    if (bytes && front) *front = told;
     pelt_fold_close(&s->fold);
     for (size_t i = 0; i < s->count; i++)
         for (uint32_t k = 0; k < s->list[i].fold_count; k++) pelt_measure_free(s->list[i].measures[k]);
@@ -557,7 +578,7 @@ pelt_bytes *pelt_choose(pelt_bundle *bundle, pelt_examples examples, const pelt_
         front->arena = s->arena, front->seconds = pelt_wall_seconds() - wall, front->cpu_seconds = pelt_cpu_seconds() - cpu;
     else
         pelt_arena_free(s->arena);
-    if (!bytes && report) pelt_fit_report_free(report);
+    if (!bytes) pelt_fit_report_free(report);
     free(s);
     return bytes;
 }
