@@ -3,6 +3,8 @@
 #include "cli/cache_options.h"
 #include "cli/fit_options.h"
 #include "fit/about.h"
+#include "fit/choose/choose.h"
+#include "rig/clock.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,9 @@ typedef struct fitting {
     pelt_examples examples;
     pelt_bytes *skin;
     pelt_fit_report report;
+    pelt_budget budget;
+    pelt_front front; /* if the method was chosen */
+    double begun, begun_cpu;
     json_t *warnings;
 } fitting;
 
@@ -23,9 +28,12 @@ static bool read_options(fitting *f) {
     const cli_args *args = f->args;
     cli_method words = {cli_value(args, "method"), cli_value(args, "blend"), cli_value(args, "corrective"),
                         cli_value(args, "preset")};
-    if (!words.method && !words.blend && !words.corrective && !words.preset) words.method = "kernel";
-    if (!cli_fit_options(args, f->arena, &words, true, &f->options)) return false;
+    if (!cli_budget(args, &f->budget) || !cli_fit_options(args, f->arena, &words, true, &f->options)) return false;
     if (!cli_number(args, "holdout", &f->options.holdout)) return false;
+    if (cli_value(args, "holdout") && cli_chooses(args))
+        return cli_misuse(args, "--holdout is for a single method: name one, or leave it out; choosing holds examples out "
+                                "in turn"),
+               false;
     if (cli_value(args, "holdout") && f->options.holdout == 0) f->options.holdout = -1;
     if (f->progress) f->options.progress = *f->progress;
     return true;
@@ -66,6 +74,15 @@ static void judge(fitting *f) {
     }
 }
 
+/* What makes the error on held-out examples a doubtful forecast. */
+static pelt_result doubt(fitting *f, pelt_error *error) {
+    pelt_findings doubts = {0};
+    pelt_result result =
+        pelt_doubt_forecast(f->bundle->arena, f->bundle, f->examples, f->report.holdout, &doubts, error);
+    for (size_t i = 0; i < doubts.count; i++) warn(f, doubts.list[i].text);
+    return result;
+}
+
 /* How the alternation of weights and rest positions converged, if there was one. */
 static void print_convergence(const fitting *f) {
     const pelt_blend_findings *b = &f->report.blend_fit;
@@ -81,9 +98,11 @@ static int print_result(fitting *f, const char *path) {
     const char *method = pelt_method_name(r->options.method), *blend = pelt_blend_name(r->options.blend),
                *corrective = pelt_corrective_name(r->options.corrective);
     const char *preset = pelt_preset_name(r->options.preset);
+    double seconds = pelt_wall_seconds() - f->begun, cpu_seconds = pelt_cpu_seconds() - f->begun_cpu;
     cli_say(f->args, "%s: %s (blend %s, corrective %s%s%s), %u vertices, %zu bytes (%.1f per vertex), %.2f s\n", path,
             method, blend, corrective, *preset ? ", preset " : "", preset, f->bundle->mesh.vertex_count, f->skin->size,
-            per_vertex, r->seconds);
+            per_vertex, seconds);
+    cli_say_front(f->args, &f->front, f->bundle->mesh.vertex_count);
     print_convergence(f);
     json_t *figures = pelt_corrective_json(r, f->bundle, f->examples);
     cli_say_corrective(f->args, figures);
@@ -97,8 +116,12 @@ static int print_result(fitting *f, const char *path) {
     }
     if (r->holdout) {
         cli_measure_text(r->holdout, text, sizeof text);
-        cli_say(f->args, "  held out  %s  on %zu examples, by a fit to the other %zu\n", text, r->held.count,
-                r->kept.count);
+        if (f->front.count)
+            cli_say(f->args, "  held out  %s  on %zu examples, by fits to the others; rms and rel_err without the worst 5%%\n",
+                    text, r->held.count);
+        else
+            cli_say(f->args, "  held out  %s  on %zu examples, by a fit to the other %zu\n", text, r->held.count,
+                    r->kept.count);
     }
     json_t *object = pelt_json_pack(
         "{skin:s, method:s, blend:s, corrective:s, preset:o, train:o, holdout:o, bytes:z, bytes_per_vertex:f, "
@@ -107,7 +130,8 @@ static int print_result(fitting *f, const char *path) {
         r->options.preset ? json_string(pelt_preset_name(r->options.preset)) : json_null(),
         r->train ? pelt_measure_json(r->train, path, cli_value(f->args, "train"), f->examples) : json_null(),
         r->holdout ? pelt_measure_json(r->holdout, path, "held out", r->held) : json_null(), f->skin->size, per_vertex,
-        r->seconds, r->cpu_seconds, json_incref(f->warnings));
+        seconds, cpu_seconds, json_incref(f->warnings));
+    json_object_set_new(object, "choice", cli_front_json(&f->front, f->bundle->mesh.vertex_count));
     static const char *const keys[] = {"condition", "damped", "bound", "storage_error"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(figures, keys[i]);
@@ -120,14 +144,15 @@ static int print_result(fitting *f, const char *path) {
 /* Blends that are not fitted need no examples. */
 static bool learns(const fitting *f) {
     const pelt_fit_options *o = &f->options;
-    return o->corrective != PELT_CORRECTIVE_NONE || o->blend == PELT_BLEND_FIT || o->blend == PELT_BLEND_JOINTS;
+    return cli_chooses(f->args) || o->corrective != PELT_CORRECTIVE_NONE || o->blend == PELT_BLEND_FIT ||
+           o->blend == PELT_BLEND_JOINTS;
 }
 
 /* A mesh without weights gets them from its bones, unless the user chose a blend. */
 static void weigh(fitting *f) {
     const pelt_mesh *mesh = &f->bundle->mesh;
     bool none = !mesh->influences.first[mesh->vertex_count];
-    if (!none || f->options.blend != PELT_BLEND_FILE || cli_value(f->args, "blend")) return;
+    if (cli_chooses(f->args) || !none || f->options.blend != PELT_BLEND_FILE || cli_value(f->args, "blend")) return;
     f->options.blend = PELT_BLEND_DISTANCE;
     if (!f->args->quiet)
         cli_fail("note: %s has no weights: they are computed from the distance to the bones (--blend distance)",
@@ -175,8 +200,11 @@ static int fit_bundle(fitting *f) {
     weigh(f);
     int code = cli_value(args, "train") ? read_examples(f) : CLI_DONE;
     if (code) return code;
-    f->skin = pelt_fit(f->bundle, f->examples, &f->options, &f->report, &error);
+    f->skin = cli_chooses(args)
+                  ? pelt_choose(f->bundle, f->examples, &f->budget, &f->options, &f->report, &f->front, &error)
+                  : pelt_fit(f->bundle, f->examples, &f->options, &f->report, &error);
     if (!f->skin) return cli_error(&error);
+    if (f->report.holdout && doubt(f, &error)) return cli_error(&error);
     for (size_t i = 0; i < f->report.findings.count; i++) warn(f, f->report.findings.list[i].text);
     judge(f);
     return CLI_DONE;
@@ -184,6 +212,7 @@ static int fit_bundle(fitting *f) {
 
 static void end_fitting(fitting *f) {
     pelt_fit_report_free(&f->report);
+    pelt_front_free(&f->front);
     pelt_bytes_free(f->skin);
     pelt_bundle_free(f->bundle);
     pelt_arena_free(f->arena);
@@ -195,6 +224,7 @@ static int run(const cli_args *args) {
     pelt_error error;
     if (!path) return cli_misuse(args, "-o SKIN.pelt is missing: name the file to write");
     fitting f = {.args = args, .arena = pelt_arena_new(0), .warnings = json_array()};
+    f.begun = pelt_wall_seconds(), f.begun_cpu = pelt_cpu_seconds();
     if (!f.arena) return cli_fail("not enough memory");
     int code = fit_bundle(&f);
     if (!code) code = pelt_bytes_write(f.skin, path, &error) ? cli_error(&error) : print_result(&f, path);
@@ -268,15 +298,17 @@ pelt_bytes *cli_fit_words(const char *path, size_t count, const char *const *wor
 
 const cli_command cli_fit = {
     "fit",
-    "BUNDLE --train CLIP,... [--method M] -o SKIN.pelt",
+    "BUNDLE --train CLIP,... [--method M | --budget LIMITS] -o SKIN.pelt",
     "Fits a skin to examples.",
     "BUNDLE is a glTF file; keyframe i of a clip is the pose of example i, and the true positions are in a point "
     "cache next to it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE. "
     "Named controls are columns of body.CLIP.csv, one row per frame, or tracks of the file. If a file has several "
     "objects, each may have its own cache, body.OBJECT.CLIP.pc2. A cache with one point for all vertices that the "
     "file splits at a seam, as Blender writes it, is matched to them. --method ssd, alone or with --blend distance, "
-    "needs no examples: the weights come from the file, or from the distance to the bones. The training error is that "
-    "of the skin written; the held-out error is that of a fit that did not see those examples.",
+    "needs no examples: the weights come from the file, or from the distance to the bones. Without a method all of them "
+    "are tried on examples held out in turn, and the best is fitted; other options hold for all, and methods that do not "
+    "use a given one are not tried. The training error is that of the skin written; the held-out error is that of fits "
+    "that did not see those examples.",
     run,
     1,
     1,
@@ -286,7 +318,11 @@ const cli_command cli_fit = {
      CLI_CACHE_OPTIONS,
      {"output", "SKIN.pelt", "The skin file to write."},
      {"method", "ssd|joints|psd|wpsd|eigen|kernel",
-      "A preset of blend and corrective; default kernel, or none if only --blend is given."},
+      "A preset of blend and corrective; default: chosen by cross-validation, or none if only --blend is given."},
+     {"budget", "LIMITS",
+      "What the skin may cost, such as \"500 kB, 20 us, 1 mm\", any of them: bytes, kB, MB, bytes/vertex; us, ms, "
+      "ns/vertex, of a frame on one core; mm, cm, m, % of the diagonal, in new poses. The most accurate method within it is "
+      "taken; if it names an error, the smallest."},
      {"blend", "file|distance|fit|joints",
       "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "
       "skeleton's joints (fit), or of any sign with driven joints (joints)."},

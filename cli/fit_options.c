@@ -154,7 +154,9 @@ bool cli_fit_options(const cli_args *args, pelt_arena *arena, const cli_method *
                      pelt_fit_options *options) {
     pelt_error error;
     reader r = {.args = args, .arena = arena, .options = options, .every = every, .none = words->preset && !every};
+    bool chosen = !words->method && !words->blend && !words->corrective && !words->preset;
     *options = (pelt_fit_options){.seed = args->seed, .threads = args->threads, .progress = cli_progress(args)};
+    if (chosen) options->method = PELT_METHOD_KERNEL; /* of options with one name, those of kernel are set */
     if (!set(options, "preset", words->preset) || !set(options, "method", words->method) ||
         !set(options, "blend", words->blend) || !set(options, "corrective", words->corrective))
         return false;
@@ -169,6 +171,7 @@ bool cli_fit_options(const cli_args *args, pelt_arena *arena, const cli_method *
         if (!is_list(name)) r.failed = !set(options, name, given(&r, args->command->options[i].name));
     }
     if (r.failed) return false;
+    if (chosen) return options->method = 0, options->blend = 0, options->corrective = 0, true;
     good = good && !pelt_fit_resolve(options, &error);
     if (!good) cli_error(&error);
     return good && (r.none || agrees_with_preset(&r, words));

@@ -77,10 +77,20 @@ typedef struct cli_method {
 } cli_method;
 
 /* The options of a fit, if the command has them; files that they name are read into the arena. With `every`, reads all
-   that were given, so that those which the method does not use are refused; otherwise only those it uses. False after a
-   message. */
+   that were given, so that those which the method does not use are refused; otherwise only those it uses. If no word is
+   given, the options are for pelt_choose. False after a message. */
 bool cli_fit_options(const cli_args *args, pelt_arena *arena, const cli_method *words, bool every,
                      pelt_fit_options *options);
+
+/* Whether the method is to be chosen: none is named (fit_choice.c). */
+bool cli_chooses(const cli_args *args);
+
+/* The value of --budget; no limits if it was not given. False after a message. */
+bool cli_budget(const cli_args *args, pelt_budget *budget);
+
+/* What was chosen from, as a table, and as JSON: null if nothing was chosen. */
+void cli_say_front(const cli_args *args, const pelt_front *front, uint32_t vertex_count);
+json_t *cli_front_json(const pelt_front *front, uint32_t vertex_count);
 
 /* `pelt fit` from its words, for a bundle: prints and writes nothing, and the words may not name files. NULL with an
    error. Any thread (cmd_fit.c). */

@@ -188,12 +188,26 @@ static json_t *measured_json(const pelt_measure *m, json_t *clip, pelt_examples 
     return object;
 }
 
-char *pelt_about_text(const pelt_fit_report *r, const pelt_bundle *bundle, pelt_examples examples, pelt_error *error) {
+/* Those that were tried. */
+static json_t *front_json(const pelt_front *front) {
+    json_t *list = json_array();
+    for (const pelt_candidate *c = front->list; c < front->list + front->count; c++)
+        if (c->fold_count)
+            list = pelt_json_append(
+                list, pelt_json_pack("{options:s, rms:f, rel_err:o, bytes:f, front:b, taken:b}", c->name, c->rms,
+                                     c->rel_err > 0 ? pelt_json_number(c->rel_err) : json_null(), c->bytes, c->is_front,
+                                     c == front->list + front->chosen));
+    return pelt_json_pack("{why:s, candidates:o}", front->why, list);
+}
+
+char *pelt_about_text(const pelt_fit_report *r, const pelt_front *front, const pelt_bundle *bundle,
+                      pelt_examples examples, pelt_error *error) {
     json_t *about =
         pelt_json_pack("{made_by:s, bundle:s, method:s, blend:s, corrective:s, examples:z}", "pelt " PELT_VERSION,
                        bundle->path, pelt_method_name(r->options.method), pelt_blend_name(r->options.blend),
                        pelt_corrective_name(r->options.corrective), examples.count);
     json_t *warnings = json_array();
+    if (front) about = put(about, "choice", front_json(front));
     if (r->options.preset) about = put(about, "preset", json_string(pelt_preset_name(r->options.preset)));
     if (r->blend_fit.round_count) about = put(about, "blend_fit", blend_json(&r->blend_fit, &r->options));
     if (r->blend_fit.missed > 0) about = put(about, "blend_fit", ahead_json(&r->blend_fit));

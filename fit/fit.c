@@ -95,8 +95,7 @@ static int tell_part(void *user, const char *task, double fraction) {
     return pelt_should_stop(&f->told, task, f->low + (f->high - f->low) * fraction);
 }
 
-/* From here on, the fit's progress covers `low` to `high` of the total. */
-static void begin_part(pelt_fitting *f, double low, double high) {
+void pelt_begin_part(pelt_fitting *f, double low, double high) {
     f->low = low, f->high = high;
     if (f->told.step) f->options.progress = (pelt_progress){tell_part, f};
 }
@@ -140,25 +139,21 @@ static pelt_result find_rings(pelt_fitting *f, pelt_error *error) {
                             "no triangle of the mesh has an area, so there is no surface: use rows, or blend");
 }
 
-/* Fits a model to some examples and arranges it for packing; NULL after an error. The fitting's arena owns both. */
-static const pelt_arrangement *fit_once(pelt_fitting *f, pelt_error *error) {
-    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
+const pelt_arrangement *pelt_fit_model(pelt_fitting *f, pelt_error *error) {
     double low = f->low, high = f->high, middle = low + (high - low) * blend_share(&f->options);
     f->arena = pelt_arena_new(0);
-    begin_part(f, low, (low + middle) / 2);
+    pelt_begin_part(f, low, (low + middle) / 2);
     if (pelt_stage(f->arena, fit_blend, f, error)) return NULL;
-    begin_part(f, (low + middle) / 2, middle);
+    pelt_begin_part(f, (low + middle) / 2, middle);
     if (choose_blend(f, error)) return NULL;
     if (f->options.normals == PELT_NORMALS_SURFACE && find_rings(f, error)) return NULL;
-    begin_part(f, middle, high);
+    pelt_begin_part(f, middle, high);
     if (pelt_stage(f->arena, fit_corrective, f, error)) return NULL;
     pelt_arena_watch(f->arena, NULL);
     const pelt_arrangement *arrangement =
         f->arrangement ? f->arrangement : pelt_model_arrange(f->arena, &f->model, error);
     f->report.options = f->options;
     f->report.options.progress = f->told;
-    f->report.seconds += pelt_wall_seconds() - wall;
-    f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
     return arrangement;
 }
 
@@ -176,7 +171,7 @@ static pelt_measure *measure(pelt_fitting *f, double low, double high, const pel
     pelt_bytes *bytes = pelt_lay_out(arrangement, "{}", NULL, error);
     pelt_skin skin;
     if (!bytes) return NULL;
-    begin_part(f, low, high);
+    pelt_begin_part(f, low, high);
     pelt_result result = pelt_open(bytes->bytes, bytes->size, &skin);
     pelt_measure *measured = NULL;
     if (result)
@@ -212,7 +207,7 @@ static void begin_trial(const pelt_fitting *f, pelt_examples kept, double low, d
                             .told = f->told,
                             .noise = f->noise,
                             .steps = f->steps};
-    begin_part(trial, low, high);
+    pelt_begin_part(trial, low, high);
 }
 
 /* NULL after an error, in the fit too. */
@@ -232,7 +227,7 @@ static double try_blend(const pelt_fitting *f, pelt_blend blend, pelt_examples k
     trial.options.blend = blend;
     if (!trial.options.kernel.family && f->options.corrective == PELT_CORRECTIVE_KERNEL)
         trial.options.kernel.family = PELT_FAMILY_KERNEL; /* takes a tenth of the time */
-    pelt_measure *measured = measure_trial(&trial, fit_once(&trial, error), held, error);
+    pelt_measure *measured = measure_trial(&trial, pelt_fit_model(&trial, error), held, error);
     double rms = measured ? measured->rms : -1;
     pelt_measure_free(measured);
     pelt_arena_free(trial.arena);
@@ -268,7 +263,7 @@ static pelt_measure *try_steps(const pelt_fitting *f, pelt_examples kept, pelt_e
     begin_trial(f, kept, low, high, trial);
     trial->rough = true, trial->steps = steps;
     trial->options.corrective = PELT_CORRECTIVE_NONE;
-    return measure_trial(trial, fit_once(trial, error), held, error);
+    return measure_trial(trial, pelt_fit_model(trial, error), held, error);
 }
 
 /* Takes the time until `end`. */
@@ -297,9 +292,9 @@ static pelt_result find_steps(void *user, pelt_error *error) {
 
 /* The steps of the blend "joints", if no rules say: those that pay on held-out examples. The examples of the hold-out
    figure must not influence it. Takes some of the time until f->high. */
-static pelt_result choose_steps(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
+pelt_result pelt_choose_steps(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
     enum { LEAST_EXAMPLES = 10 };
-    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), end = f->low + 0.3 * (f->high - f->low);
+    double end = f->low + 0.3 * (f->high - f->low);
     double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0);
     if (f->options.blend != PELT_BLEND_JOINTS || f->options.joints.drive ||
         f->options.joints.influence_choice == PELT_CHOICE_RIGIDITY)
@@ -320,8 +315,6 @@ static pelt_result choose_steps(pelt_fitting *f, pelt_arena *arena, pelt_error *
     f->low = end;
     if (!result) f->steps = steps;
     if (result != PELT_ERROR_CANCELLED && result != PELT_ERROR_MEMORY) *error = (pelt_error){0};
-    f->report.seconds += pelt_wall_seconds() - wall;
-    f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
     return error->code;
 }
 
@@ -342,7 +335,7 @@ static void try_normals(const pelt_fitting *f, pelt_examples kept, pelt_examples
     begin_trial(f, kept, f->low, high, &trial);
     trial.options.normals = PELT_NORMALS_ROWS;
     if (f->options.corrective == PELT_CORRECTIVE_KERNEL) trial.options.kernel.family = PELT_FAMILY_KERNEL; /* quick */
-    *rows = normal_error(&trial, fit_once(&trial, error), held, error);
+    *rows = normal_error(&trial, pelt_fit_model(&trial, error), held, error);
     if (*rows >= 0 && trial.model.corrective && !find_rings(&trial, error)) {
         pelt_corrective without = *trial.model.corrective;
         without.tilts = NULL;
@@ -354,8 +347,8 @@ static void try_normals(const pelt_fitting *f, pelt_examples kept, pelt_examples
 
 /* Rows or the surface, by examples that are held out of a quick fit; like steps, never by those of the hold-out
    figure. Takes some of the time until f->high. */
-static pelt_result choose_normals(pelt_fitting *f, pelt_error *error) {
-    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds(), end = f->low + 0.2 * (f->high - f->low);
+pelt_result pelt_choose_normals(pelt_fitting *f, pelt_error *error) {
+    double end = f->low + 0.2 * (f->high - f->low);
     double fraction = f->options.holdout == 0 ? usual_holdout : fmax(f->options.holdout, 0);
     if (f->options.normals != PELT_NORMALS_AUTO) return PELT_OK;
     f->options.normals = f->options.corrective == PELT_CORRECTIVE_NONE ? PELT_NORMALS_BLEND : PELT_NORMALS_ROWS;
@@ -372,8 +365,16 @@ static pelt_result choose_normals(pelt_fitting *f, pelt_error *error) {
     if (error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY) return error->code;
     *error = (pelt_error){0};
     if (surface >= 0 && surface < rows) f->options.normals = PELT_NORMALS_SURFACE;
-    f->report.seconds += pelt_wall_seconds() - wall;
-    f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
+    return PELT_OK;
+}
+
+/* The figure comes from other fits. */
+static pelt_result take_forecast(pelt_fitting *f, pelt_error *error) {
+    pelt_examples held = {f->forecast_on.count, PELT_NEW(f->arena, f->forecast_on.count, pelt_example)};
+    if (pelt_arena_failed(f->arena)) return pelt_no_memory(error);
+    for (size_t e = 0; e < held.count; e++) held.list[e] = f->forecast_on.list[e];
+    f->report.kept = f->report.held = held;
+    f->report.holdout = f->forecast, f->forecast = NULL;
     return PELT_OK;
 }
 
@@ -382,6 +383,7 @@ static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_
     double fraction = f->options.holdout == 0 ? usual_holdout : f->options.holdout;
     if (fraction < 0) return PELT_OK;
     pelt_fit_report *r = &f->report;
+    if (f->forecast) return take_forecast(f, error);
     pelt_result result = pelt_split_examples(f->arena, f->bundle, f->examples, fraction, &r->kept, &r->held, error);
     if (result || !r->held.count || !r->kept.count) return result;
     name_own_clips(f->bundle, f->given, r->kept), name_own_clips(f->bundle, f->given, r->held);
@@ -393,9 +395,9 @@ static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_
                           .steps = f->steps};
     PELT_SCOPED pelt_arena *clean = pelt_arena_new(0);
     if (!clean) return pelt_no_memory(error);
-    begin_part(&blind, ends[1], ends[2]);
+    pelt_begin_part(&blind, ends[1], ends[2]);
     if (f->bundle != f->given) result = pelt_clean_examples(&blind, clean, error); /* these must not help either */
-    const pelt_arrangement *arrangement = result ? NULL : fit_once(&blind, error);
+    const pelt_arrangement *arrangement = result ? NULL : pelt_fit_model(&blind, error);
     if (arrangement) r->holdout = measure_given(&blind, ends[2], ends[3], arrangement, r->held, error);
     pelt_arena_free(blind.arena);
     return r->holdout ? PELT_OK : error->code;
@@ -411,28 +413,24 @@ void pelt_fit_report_free(pelt_fit_report *report) {
     *report = (pelt_fit_report){0};
 }
 
-static pelt_result clean_examples(pelt_fitting *f, pelt_arena *arena, pelt_error *error) {
-    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
-    pelt_result result = pelt_clean_examples(f, arena, error);
-    f->report.seconds += pelt_wall_seconds() - wall;
-    f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
-    return result;
-}
-
 static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_error *error) {
     double ends[4] = {1, 1, 1, 1};
     *error = (pelt_error){0};
-    if (measured) share_time(&f->options, ends);
-    begin_part(f, 0, ends[0]);
-    if (is_fitted(&f->options) && clean_examples(f, clean, error)) return NULL;
-    if (f->examples.count && (choose_steps(f, clean, error) || choose_normals(f, error))) return NULL;
-    const pelt_arrangement *arrangement = fit_once(f, error);
+    if (measured && f->forecast)
+        ends[0] = 0.95;
+    else if (measured)
+        share_time(&f->options, ends);
+    for (int i = 0; i < 4; i++) ends[i] = f->begun + (1 - f->begun) * ends[i];
+    pelt_begin_part(f, f->begun, ends[0]);
+    if (is_fitted(&f->options) && pelt_clean_examples(f, clean, error)) return NULL;
+    if (f->examples.count && (pelt_choose_steps(f, clean, error) || pelt_choose_normals(f, error))) return NULL;
+    const pelt_arrangement *arrangement = pelt_fit_model(f, error);
     if (!arrangement) return NULL;
     if (measured) {
         f->report.train = measure_given(f, ends[0], ends[1], arrangement, f->examples, error);
         if (!f->report.train || measure_held_out(f, ends, error)) return NULL;
     }
-    char *about = pelt_about_text(&f->report, f->bundle, f->examples, error);
+    char *about = pelt_about_text(&f->report, f->front, f->bundle, f->examples, error);
     pelt_bytes *facts = about ? pelt_fit_facts(f->arena, &f->report, f->bundle, f->examples, error) : NULL;
     pelt_bytes *bytes = facts ? pelt_lay_out(arrangement, about, facts, error) : NULL;
     free(about), pelt_bytes_free(facts);
@@ -442,28 +440,42 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_e
     return levels;
 }
 
-pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
-                     pelt_fit_report *report, pelt_error *error) {
+pelt_bytes *pelt_fit_forecast(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
+                              const pelt_forecasted *known, pelt_fit_report *report, pelt_error *error) {
     pelt_error unwanted;
+    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
     if (!error) error = &unwanted;
-    pelt_fitting f = {.bundle = bundle, .given = bundle, .examples = examples};
+    pelt_fitting f = {.bundle = bundle,
+                      .given = bundle,
+                      .examples = examples,
+                      .forecast = known->measure,
+                      .forecast_on = known->held,
+                      .front = known->front,
+                      .begun = known->begun};
     if (options) f.options = *options, f.told = options->progress;
     if (report) *report = (pelt_fit_report){0};
     if (PELT_MISSING(bundle, error) || pelt_fit_resolve(&f.options, error) ||
         pelt_check_control_scales(bundle, &f.options, error) || check_input(&f, report, error) ||
         check_memory(&f, error))
-        return NULL;
+        return pelt_measure_free(f.forecast), NULL;
     pelt_arena *clean = pelt_arena_new(0);
-    if (!clean) return pelt_no_memory(error), NULL;
+    if (!clean) return pelt_measure_free(f.forecast), pelt_no_memory(error), NULL;
     pelt_bytes *bytes = fit(&f, report != NULL && examples.count, clean, error);
     if (f.arena)
         pelt_arena_adopt(f.arena, clean); /* findings */
     else
         pelt_arena_free(clean);
+    pelt_measure_free(f.forecast);
     f.report.arena = f.arena;
+    f.report.seconds = pelt_wall_seconds() - wall, f.report.cpu_seconds = pelt_cpu_seconds() - cpu;
     if (bytes && report)
         *report = f.report;
     else
         pelt_fit_report_free(&f.report);
     return bytes;
+}
+
+pelt_bytes *pelt_fit(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
+                     pelt_fit_report *report, pelt_error *error) {
+    return pelt_fit_forecast(bundle, examples, options, &(pelt_forecasted){0}, report, error);
 }

@@ -30,6 +30,11 @@ typedef struct pelt_fitting {
     pelt_bundle *given; /* by the caller: `bundle` may be a clean copy of it, and errors are those against this one */
     double noise;       /* in every coordinate of the examples, before it was removed (examples/clean.c); 0: none */
     double pull;        /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
+    pelt_measure *forecast;    /* the error on held-out examples, if other fits have found it; NULL: to be found */
+    pelt_examples forecast_on; /* these examples */
+    const pelt_front *front;   /* what the method was chosen from; NULL: it was given */
+    double begun;              /* the part of the total progress that came before this fit */
+    struct pelt_kernel_memory *memory; /* of other fits of the corrective "kernel" (corrective/kernel.h); NULL: none */
 } pelt_fitting;
 
 /* Whether correctives change the rest normals too. */
@@ -41,6 +46,30 @@ static inline bool pelt_has_tilts(const pelt_fitting *f) {
 static inline double pelt_example_weight(const pelt_example *example) {
     return example->weight != 0 ? (double)example->weight : 1;
 }
+
+/* Fits a model to the examples and arranges it for packing; NULL after an error. The fitting's arena, which it makes, owns
+   both (fit.c). */
+const pelt_arrangement *pelt_fit_model(pelt_fitting *fitting, pelt_error *error);
+
+/* From here on, the fit's progress covers `low` to `high` of the total. */
+void pelt_begin_part(pelt_fitting *fitting, double low, double high);
+
+/* pelt_fit, after other fits have found what to expect of new poses: the measure, which it takes, and on which examples.
+   Without one, NULL, it finds that itself. `begun`: the part of the total progress that came before. */
+typedef struct pelt_forecasted {
+    pelt_measure *measure;
+    pelt_examples held;
+    const pelt_front *front; /* what the method was chosen from, for the skin's text; NULL: it was given */
+    double begun;
+} pelt_forecasted;
+
+pelt_bytes *pelt_fit_forecast(pelt_bundle *bundle, pelt_examples examples, const pelt_fit_options *options,
+                              const pelt_forecasted *known, pelt_fit_report *report, pelt_error *error);
+
+/* The steps of the blend "joints" that pay on held-out examples, and whether normals come from rows or the surface, where
+   the options do not say. The arena owns the steps (fit.c). */
+pelt_result pelt_choose_steps(pelt_fitting *fitting, pelt_arena *arena, pelt_error *error);
+pelt_result pelt_choose_normals(pelt_fitting *fitting, pelt_error *error);
 
 /* pelt_hold_out with lists in an arena: leaves the bundle unchanged, so that several fits may use it at once
    (examples/holdout.c). */

@@ -1,293 +1,357 @@
-/* test_choose.c: frames that tell most, against brute force by the definition; and examples that contradict or repeat. */
+/* test_choose.c: budgets, forecasts, folds; and whether the method that is known to be right is chosen. */
 
+#include "fit/choose/choose.h"
 #include "test/character.h"
-#include "test/program.h"
-#include <pelt/poses.h>
+#include "test/sampled.h"
 
-enum { JOINTS = 4, VERTICES = 96, FRAMES = 22, GROUPS = 64 };
-static const double LAMBDA = 0.001;
+/* -- Budgets --------------------------------------------------------------------------------------------------------- */
 
-/* Every joint but the first rotates at random in every frame. */
-static pelt_bundle *random_chain(pelt_clip **clip, uint64_t seed) {
-    static pelt_transform locals[FRAMES][JOINTS];
-    pelt_bundle *bundle = character_chain(JOINTS, VERTICES);
-    for (int f = 0; f < FRAMES; f++)
-        for (int j = 0; j < JOINTS; j++) {
-            double degrees = j ? 80 * (test_random(&seed) - 0.5) : 0;
-            locals[f][j] = character_turn(test_random(&seed) - 0.5, 0.1, test_random(&seed) - 0.5, degrees);
-            memcpy(locals[f][j].translation, bundle->skeleton.rest[j].translation, 12);
-        }
-    *clip = character_clip(bundle, "dance", FRAMES, locals[0]);
+static void budgets_are_read_with_their_units(void **state) {
+    (void)state;
+    pelt_budget b;
+    assert_int_equal(pelt_budget_parse("500 kB, 20 us, 1 mm", &b, NULL), PELT_OK);
+    assert_near(b.bytes, 5e5, 1e-6);
+    assert_near(b.seconds, 2e-5, 1e-15);
+    assert_near(b.error, 1e-3, 1e-12);
+    assert_true(b.bytes_per_vertex == 0 && b.seconds_per_vertex == 0 && b.error_fraction == 0);
+    assert_int_equal(pelt_budget_parse(" 0.5%,200bytes/vertex ,  3.5 ns/vertex", &b, NULL), PELT_OK);
+    assert_near(b.error_fraction, 5e-3, 1e-12);
+    assert_near(b.bytes_per_vertex, 200, 0);
+    assert_near(b.seconds_per_vertex, 3.5e-9, 1e-18);
+    assert_int_equal(pelt_budget_parse("2 MB, 2 cm", &b, NULL), PELT_OK);
+    assert_near(b.bytes, 2e6, 0);
+    assert_near(b.error, 2e-2, 1e-12);
+    pelt_budget total = pelt_budget_of(&(pelt_budget){.bytes_per_vertex = 100, .error_fraction = 0.01},
+                                       &(pelt_mesh){.vertex_count = 50, .diagonal = 2});
+    assert_near(total.bytes, 5000, 1e-9);
+    assert_near(total.error, 0.02, 1e-9);
+    assert_near(pelt_budget_share(&(pelt_budget){.bytes = 100, .seconds = 2}, 50, 3), 1.5, 1e-12);
+}
+
+static void bad_budgets_are_refused_in_a_sentence(void **state) {
+    (void)state;
+    static const char *const bad[][2] = {
+        {"", "empty"},
+        {"500", "no unit"},
+        {"500 kB,", "comma"},
+        {"kB", "number"},
+        {"-3 kB", "above 0"},
+        {"0 kB", "above 0"},
+        {"nan kB", "above 0"},
+        {"inf MB", "above 0"},
+        {"5 parsecs", "no unit: use"},
+        {"5 kBx", "no unit: use"},
+        {"5 kB, 6 MB", "another entry"},
+        {"5 kB, 6 bytes/vertex", "two limits of bytes"},
+        {"1 mm, 1%", "two limits of the error"},
+        {"1 us, 2 ns/vertex", "two limits of time"},
+        {"5 kB 6 us", "no unit: use"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pelt_budget b;
+        pelt_error error = {0};
+        assert_int_equal(pelt_budget_parse(bad[i][0], &b, &error), PELT_ERROR_ARGUMENT);
+        if (!strstr(error.text, bad[i][1]) || strncmp(error.text, "budget: ", 8))
+            fail_msg("%s: %s", bad[i][0], error.text);
+    }
+    pelt_bundle *bundle = sampled("box", 200);
+    pelt_error error = {0};
+    assert_null(pelt_choose(bundle, all_of(bundle, "train"), &(pelt_budget){.bytes = -1}, NULL, NULL, NULL, &error));
+    assert_int_equal(error.code, PELT_ERROR_ARGUMENT);
+    assert_null(pelt_choose(bundle, all_of(bundle, "train"), NULL, &(pelt_fit_options){.method = PELT_METHOD_PSD}, NULL,
+                            NULL, &error));
+    assert_non_null(strstr(error.text, "method"));
+    assert_null(pelt_choose(bundle, (pelt_examples){0}, NULL, NULL, NULL, NULL, &error));
+    assert_int_equal(error.code, PELT_ERROR_DATA);
+    pelt_bundle_free(bundle);
+}
+
+/* -- Forecasts ------------------------------------------------------------------------------------------------------- */
+
+/* 40 examples: the worst two do not count. */
+static void forecasts_leave_out_the_worst_twentieth(void **state) {
+    (void)state;
+    double squares[40], blend[40], sum = 0, base = 0, relative;
+    for (int i = 0; i < 40; i++) {
+        squares[i] = i == 7 ? 1000 : i == 23 ? 500 : 1 + i % 5, blend[i] = 10 + i;
+        if (squares[i] < 100) sum += squares[i], base += blend[i];
+    }
+    assert_near(pelt_forecast(40, squares, blend, &relative), sqrt(sum / 38), 1e-12);
+    assert_near(relative, sqrt(sum / base), 1e-12);
+    assert_near(pelt_forecast(3, squares, blend, &relative), sqrt((1.0 + 2 + 3) / 3), 1e-12);
+}
+
+static void few_examples_with_most_of_the_error_are_counted(void **state) {
+    (void)state;
+    float rms[60];
+    double share;
+    for (int i = 0; i < 60; i++) rms[i] = 1;
+    assert_int_equal(pelt_few_with_most(60, rms, &share), 0);
+    rms[5] = 7, rms[40] = 6; /* 49 + 36 of 85 + 58 */
+    assert_int_equal(pelt_few_with_most(60, rms, &share), 2);
+    assert_near(share, 85.0 / 143, 1e-6);
+    for (int i = 0; i < 12; i++) rms[i] = 5;
+    assert_int_equal(pelt_few_with_most(60, rms, &share), 0);
+}
+
+/* -- Folds ------------------------------------------------------------------------------------------------------------ */
+
+static pelt_examples made(pelt_bundle *bundle, uint32_t frames, bool motion) {
+    size_t n = 3 * (size_t)bundle->mesh.vertex_count;
+    uint64_t seed = 5;
+    pelt_clip *clip = PELT_NEW(bundle->arena, 1, pelt_clip);
+    float *positions = PELT_NEW(bundle->arena, n * frames, float);
+    for (size_t i = 0; i < n * frames; i++)
+        positions[i] = (float)(motion ? sin(5.0 * (double)(i / n) / frames + (double)(i % n)) : test_random(&seed));
+    *clip = (pelt_clip){.name = "clip", .frame_count = frames, .positions = positions};
+    character_own(bundle, clip);
+    const pelt_clip *own = clip;
+    return pelt_bundle_examples(bundle, &own, 1);
+}
+
+/* Sweeps of five values, ten of them: a fold has every value of some, and never two of the same sweep. */
+static void folds_are_staggered_over_sweeps(void **state) {
+    (void)state;
+    pelt_bundle *bundle = character_chain(1, 8);
+    pelt_examples all = made(bundle, 51, false);
+    int fold[51], count[PELT_CHOICE_FOLDS] = {0}, seen[PELT_CHOICE_FOLDS][5] = {{0}};
+    pelt_deal_examples(bundle, all, fold);
+    assert_int_equal(fold[0], -1);
+    for (int e = 1; e < 51; e++) {
+        assert_in_range(fold[e], 0, PELT_CHOICE_FOLDS - 1);
+        count[fold[e]]++, seen[fold[e]][(e - 1) % 5]++;
+    }
+    for (int f = 0; f < PELT_CHOICE_FOLDS; f++) {
+        assert_in_range(count[f], 9, 11);
+        for (int value = 0; value < 5; value++) assert_in_range(seen[f][value], 1, 3);
+    }
+    pelt_bundle_free(bundle);
+}
+
+static void stretches_of_motion_stay_together(void **state) {
+    (void)state;
+    pelt_bundle *bundle = character_chain(1, 8);
+    pelt_examples all = made(bundle, 120, true);
+    int fold[120], changes = 0;
+    pelt_deal_examples(bundle, all, fold);
+    for (int e = 2; e < 120; e++) changes += fold[e] != fold[e - 1];
+    assert_in_range(changes, 8, 11);
+    pelt_bundle_free(bundle);
+}
+
+/* A small character with few examples: choosing fits some thirty skins. */
+static pelt_bundle *few(const char *name, uint32_t vertices, uint32_t frames) {
+    pelt_error error;
+    pelt_bundle *bundle =
+        pelt_sample_make(&(pelt_sample_options){.name = name, .vertices = vertices, .frames = frames}, &error);
+    if (!bundle) fail_msg("%s", error.text);
     return bundle;
 }
 
-/* -- The definition, in double -------------------------------------------------------------------------------------- */
+/* -- Choices ---------------------------------------------------------------------------------------------------------- */
 
-typedef struct definition {
-    double kernels[JOINTS][FRAMES][FRAMES]; /* of a joint with its neighbours */
-    int group_count;
-    bool drives[GROUPS][JOINTS];
-    double weights[GROUPS];
-} definition;
+static const pelt_candidate *chosen(const pelt_front *front) { return &front->list[front->chosen]; }
 
-/* R - I of a frame's joint, which is at rest without rotation, over sqrt 2. */
-static void numbers(const pelt_bundle *bundle, const pelt_clip *clip, int frame, int joint, double out[9]) {
-    pelt_transform locals[JOINTS];
-    pelt_clip_pose(clip, &bundle->skeleton, (uint32_t)frame, locals);
-    pelt_affine a = pelt_affine_of(&(pelt_transform){.rotation = {locals[joint].rotation[0], locals[joint].rotation[1],
-                                                                  locals[joint].rotation[2], locals[joint].rotation[3]},
-                                                     .scale = {1, 1, 1}});
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) out[3 * r + c] = (a.m[4 * r + c] - (r == c)) / sqrt(2);
+/* The humanoid's truth is its own blend: nothing is better, and nothing else is as small. */
+static void an_exact_blend_is_kept(void **state) {
+    (void)state;
+    pelt_bundle *bundle = few("humanoid", 400, 12);
+    pelt_front front;
+    pelt_error error;
+    pelt_bytes *skin = pelt_choose(bundle, all_of(bundle, "train"), NULL, NULL, NULL, &front, &error);
+    if (!skin) fail_msg("%s", error.text);
+    assert_string_equal(chosen(&front)->name, "--method ssd");
+    pelt_front_free(&front), pelt_bytes_free(skin), pelt_bundle_free(bundle);
 }
 
-/* The arc-cosine kernel of stacked numbers. */
-static double arc(const double *x, const double *y, int size) {
-    double xx = 0, xy = 0, yy = 0;
-    for (int i = 0; i < size; i++) xx += x[i] * x[i], xy += x[i] * y[i], yy += y[i] * y[i];
-    double length = sqrt(xx * yy), angle = length > 0 ? acos(fmax(-1, fmin(1, xy / length))) : 0;
-    return length * (sin(angle) + (acos(-1) - angle) * cos(angle)) / acos(-1);
-}
-
-static void define(const pelt_bundle *bundle, const pelt_clip *clip, definition *d) {
-    static double x[FRAMES][JOINTS][9];
-    memset(d, 0, sizeof *d);
-    for (int f = 0; f < FRAMES; f++)
-        for (int j = 0; j < JOINTS; j++) numbers(bundle, clip, f, j, x[f][j]);
-    for (int g = 1; g < JOINTS; g++) /* the first never moves */
-        for (int a = 0; a < FRAMES; a++)
-            for (int b = 0; b < FRAMES; b++) {
-                int low = g > 1 ? g - 1 : g, high = g + 1 < JOINTS ? g + 1 : g;
-                d->kernels[g][a][b] = (arc(x[a][low], x[b][low], 9 * (high - low + 1)) + arc(x[a][g], x[b][g], 9)) / 2;
-            }
-    const pelt_influences *in = &bundle->mesh.influences;
-    for (uint32_t v = 0; v < VERTICES; v++) {
-        double carried[JOINTS] = {0};
-        bool drives[JOINTS] = {0};
-        for (uint32_t i = in->first[v]; i < in->first[v + 1]; i++) carried[in->joints[i]] += in->weights[i];
-        for (int j = 1; j < JOINTS; j++) drives[j] = carried[j] + (j > 1 ? carried[j - 1] : 0) > 0.01;
-        int k = 0;
-        while (k < d->group_count && memcmp(d->drives[k], drives, sizeof drives) != 0) k++;
-        assert_true(k < GROUPS);
-        if (k == d->group_count) memcpy(d->drives[d->group_count++], drives, sizeof drives);
-        d->weights[k]++;
+/* Truth by a blend with other weights: a fitted blend is exact in any pose, a corrective only near the examples. */
+static void a_blend_with_other_weights_is_found(void **state) {
+    (void)state;
+    pelt_bundle *bundle = few("arm", 200, 30);
+    pelt_examples train = all_of(bundle, "train");
+    pelt_mesh other = bundle->mesh;
+    uint32_t entries = other.influences.first[other.vertex_count];
+    float *weights = PELT_NEW(bundle->arena, entries, float);
+    for (uint32_t v = 0; v < other.vertex_count; v++) {
+        uint32_t first = other.influences.first[v], end = other.influences.first[v + 1];
+        for (uint32_t i = first; i < end; i++)
+            weights[i] = 0.6f * bundle->mesh.influences.weights[i] + 0.4f / (float)(end - first);
     }
-}
-
-/* x = a^-1 b by elimination; a and b are destroyed. */
-static void solve(int n, double a[FRAMES][FRAMES], double *b) {
-    for (int i = 0; i < n; i++)
-        for (int r = i + 1; r < n; r++) {
-            double f = a[r][i] / a[i][i];
-            for (int c = i; c < n; c++) a[r][c] -= f * a[i][c];
-            b[r] -= f * b[i];
-        }
-    for (int i = n; i-- > 0;) {
-        for (int c = i + 1; c < n; c++) b[i] -= a[i][c] * b[c];
-        b[i] /= a[i][i];
+    other.influences.weights = weights;
+    double *blended = PELT_NEW(bundle->arena, 3 * (size_t)other.vertex_count, double);
+    for (size_t e = 0; e < train.count; e++) {
+        const pelt_affine *matrices =
+            pelt_frame_matrices(bundle->arena, &bundle->skeleton, train.list[e].clip, train.list[e].frame);
+        float *truth = (float *)train.list[e].clip->positions + 3 * (size_t)other.vertex_count * train.list[e].frame;
+        pelt_blend_mesh(&other, matrices, blended);
+        for (size_t i = 0; i < 3 * (size_t)other.vertex_count; i++) truth[i] = (float)blended[i];
     }
+    pelt_front front;
+    pelt_error error;
+    pelt_fit_report report;
+    pelt_bytes *skin = pelt_choose(bundle, train, NULL, NULL, &report, &front, &error);
+    if (!skin) fail_msg("%s", error.text);
+    assert_string_equal(chosen(&front)->name, "--method ssd --blend fit");
+    assert_non_null(report.holdout);
+    assert_near(report.holdout->rms, chosen(&front)->rms, 0);
+    assert_true(report.holdout->rel_err < 1e-3);
+    pelt_fit_report_free(&report), pelt_front_free(&front), pelt_bytes_free(skin), pelt_bundle_free(bundle);
 }
 
-/* sum w tr(K - K_S (K_SS + lambda I)^-1 K_S^T). */
-static double unknown(const definition *d, int count, const size_t *set) {
-    double sum = 0;
-    for (int k = 0; k < d->group_count; k++) {
-        static double kernel[FRAMES][FRAMES];
-        memset(kernel, 0, sizeof kernel);
-        for (int j = 0; j < JOINTS; j++)
-            for (int i = 0; i < FRAMES * FRAMES && d->drives[k][j]; i++)
-                kernel[i / FRAMES][i % FRAMES] += d->kernels[j][i / FRAMES][i % FRAMES];
-        for (int f = 0; f < FRAMES; f++) {
-            double a[FRAMES][FRAMES], b[FRAMES], explained = 0;
-            for (int r = 0; r < count; r++) {
-                b[r] = kernel[set[r]][f];
-                for (int c = 0; c < count; c++) a[r][c] = kernel[set[r]][set[c]] + (r == c) * LAMBDA;
-            }
-            solve(count, a, b);
-            for (int r = 0; r < count; r++) explained += b[r] * kernel[set[r]][f];
-            sum += d->weights[k] * (kernel[f][f] - explained);
-        }
+/* What is chosen is what a fit with these options makes; and errors and bytes are those of fits. */
+static void the_chosen_skin_is_that_of_its_options(void **state) {
+    (void)state;
+    pelt_bundle *bundle = few("elbow", 200, 20);
+    pelt_examples train = all_of(bundle, "train");
+    pelt_front front;
+    pelt_error error;
+    pelt_fit_report report, again;
+    pelt_bytes *skin = pelt_choose(bundle, train, NULL, NULL, &report, &front, &error);
+    if (!skin) fail_msg("%s", error.text);
+    for (size_t i = 1; i < front.count; i++)
+        if (front.list[i].fold_count) assert_true(front.list[i].rms >= front.list[i - 1].rms);
+    assert_true(chosen(&front)->is_within && chosen(&front)->fold_count >= 3);
+    pelt_fit_options options = chosen(&front)->options;
+    options.holdout = -1;
+    pelt_bytes *direct = pelt_fit(bundle, train, &options, &again, &error);
+    if (!direct) fail_msg("%s", error.text);
+    assert_memory_equal(report.train->frame_rms, again.train->frame_rms, train.count * sizeof(float));
+    assert_near(chosen(&front)->bytes, (double)skin->size, 0);
+    pelt_fit_report_free(&report), pelt_fit_report_free(&again), pelt_front_free(&front);
+    pelt_bytes_free(skin), pelt_bytes_free(direct), pelt_bundle_free(bundle);
+}
+
+/* -- Limits ----------------------------------------------------------------------------------------------------------- */
+
+static void skins_keep_to_their_budget(void **state) {
+    (void)state;
+    pelt_bundle *bundle = few("arm", 240, 30);
+    pelt_examples train = all_of(bundle, "train");
+    double before = 0;
+    static const double limits[] = {500, 200, 90};
+    for (int i = 0; i < 3; i++) {
+        pelt_front front;
+        pelt_error error;
+        pelt_budget budget = {.bytes_per_vertex = limits[i]};
+        pelt_bytes *skin = pelt_choose(bundle, train, &budget, NULL, NULL, &front, &error);
+        if (!skin) fail_msg("%s", error.text);
+        assert_true((double)skin->size <= limits[i] * bundle->mesh.vertex_count);
+        assert_true(chosen(&front)->rms >= before); /* less room is no better */
+        before = 0.98 * chosen(&front)->rms;
+        pelt_front_free(&front), pelt_bytes_free(skin);
     }
-    return sum;
-}
-
-/* -- Tests ---------------------------------------------------------------------------------------------------------- */
-
-static void choose(const pelt_bundle *bundle, pelt_examples all, size_t count, pelt_frame_choice how, size_t *chosen,
-                   double *left) {
     pelt_error error = {0};
-    if (pelt_choose_examples(bundle, all, count, how, 1, chosen, left, &error)) fail_msg("%s", error.text);
+    assert_null(pelt_choose(bundle, train, &(pelt_budget){.bytes = 1000}, NULL, NULL, NULL, &error));
+    assert_true(error.code == PELT_ERROR_DATA && strstr(error.text, "cheapest") && strstr(error.text, "times as much"));
+    assert_null(pelt_choose(bundle, train, &(pelt_budget){.error = 1e-9}, NULL, NULL, NULL, &error));
+    assert_true(error.code == PELT_ERROR_DATA && strstr(error.text, "most accurate"));
+    pelt_bundle_free(bundle);
 }
 
-static void each_chosen_frame_leaves_least_unknown_by_brute_force(void **state) {
+/* An error that is easily reached takes few bytes. */
+static void an_error_that_is_named_is_enough(void **state) {
     (void)state;
-    enum { COUNT = 7 };
-    for (uint64_t seed = 1; seed < 4; seed++) {
-        static definition d;
-        pelt_clip *clip;
-        pelt_bundle *bundle = random_chain(&clip, seed);
-        const pelt_clip *one = clip;
-        pelt_examples all = pelt_bundle_examples(bundle, &one, 1);
-        size_t chosen[COUNT], trial[COUNT];
-        double left;
-        define(bundle, clip, &d);
-        choose(bundle, all, COUNT, PELT_CHOOSE_TELLING, chosen, &left);
-        assert_near(left, unknown(&d, COUNT, chosen) / unknown(&d, 0, NULL), 1e-5);
-        for (int n = 1; n <= COUNT; n++) {
-            double least = INFINITY, own = unknown(&d, n, chosen);
-            memcpy(trial, chosen, sizeof trial);
-            for (size_t f = 0; f < FRAMES; f++) {
-                bool taken = false;
-                for (int i = 0; i < n - 1; i++) taken |= chosen[i] == f;
-                trial[n - 1] = f;
-                if (!taken) least = fmin(least, unknown(&d, n, trial));
-            }
-            assert_near(own / least, 1, 1e-5);
-        }
-        character_free(bundle);
-    }
+    pelt_bundle *bundle = few("arm", 240, 30);
+    pelt_front best, enough;
+    pelt_error error;
+    pelt_bytes *skin = pelt_choose(bundle, all_of(bundle, "train"), NULL, NULL, NULL, &best, &error);
+    if (!skin) fail_msg("%s", error.text);
+    double wanted = 4 * chosen(&best)->rms;
+    pelt_bytes *small = pelt_choose(bundle, all_of(bundle, "train"), &(pelt_budget){.error = wanted}, NULL, NULL, &enough,
+                                    &error);
+    if (!small) fail_msg("%s", error.text);
+    assert_true(chosen(&enough)->rms <= wanted);
+    assert_true(small->size < skin->size);
+    pelt_front_free(&best), pelt_front_free(&enough);
+    pelt_bytes_free(skin), pelt_bytes_free(small), pelt_bundle_free(bundle);
 }
 
-static void telling_frames_leave_no_more_than_even_or_random_ones(void **state) {
+static void given_options_hold_for_all(void **state) {
     (void)state;
-    pelt_clip *clip;
-    pelt_bundle *bundle = random_chain(&clip, 9);
-    const pelt_clip *one = clip;
-    pelt_examples all = pelt_bundle_examples(bundle, &one, 1);
-    for (size_t count = 1; count <= FRAMES; count++) {
-        size_t chosen[FRAMES];
-        double left[3];
-        bool seen[3][FRAMES] = {{0}};
-        for (int how = 0; how < 3; how++) {
-            choose(bundle, all, count, (pelt_frame_choice)how, chosen, &left[how]);
-            for (size_t i = 0; i < count; i++) {
-                assert_true(chosen[i] < FRAMES && !seen[how][chosen[i]]);
-                seen[how][chosen[i]] = true;
-            }
-        }
-        assert_true(left[PELT_CHOOSE_TELLING] <= left[PELT_CHOOSE_EVEN]);
-        assert_true(left[PELT_CHOOSE_TELLING] <= left[PELT_CHOOSE_RANDOM] * 1.02); /* greedy is not exhaustive */
-    }
-    character_free(bundle);
-}
-
-static void bad_choices_are_refused_with_a_sentence(void **state) {
-    (void)state;
-    pelt_clip *clip;
+    pelt_bundle *bundle = few("elbow", 200, 16);
+    pelt_front front;
     pelt_error error = {0};
-    pelt_bundle *bundle = random_chain(&clip, 2);
-    const pelt_clip *one = clip;
-    pelt_examples all = pelt_bundle_examples(bundle, &one, 1), none = {0};
-    size_t chosen[FRAMES];
-    assert_int_not_equal(pelt_choose_examples(bundle, all, 0, PELT_CHOOSE_EVEN, 1, chosen, NULL, &error), PELT_OK);
-    assert_non_null(strstr(error.text, "choose 1 to 22"));
-    assert_int_not_equal(pelt_choose_examples(bundle, all, 23, PELT_CHOOSE_EVEN, 1, chosen, NULL, &error), PELT_OK);
-    assert_int_not_equal(pelt_choose_examples(bundle, none, 1, PELT_CHOOSE_EVEN, 1, chosen, NULL, &error), PELT_OK);
-    assert_non_null(strstr(error.text, "no frames"));
-    assert_int_not_equal(pelt_choose_examples(bundle, all, 1, (pelt_frame_choice)7, 1, chosen, NULL, &error), PELT_OK);
-    assert_int_not_equal(pelt_choose_examples(bundle, all, 1, PELT_CHOOSE_EVEN, 1, NULL, NULL, &error), PELT_OK);
-    character_free(bundle);
+    pelt_fit_options options = {.kernel.per_vertex = 3};
+    pelt_bytes *skin = pelt_choose(bundle, all_of(bundle, "train"), NULL, &options, NULL, &front, &error);
+    if (!skin) fail_msg("%s", error.text);
+    for (size_t i = 0; i < front.count; i++) assert_int_equal(front.list[i].options.kernel.per_vertex, 3);
+    pelt_front_free(&front), pelt_bytes_free(skin);
+    options.kernel.per_vertex = 99;
+    assert_null(pelt_choose(bundle, all_of(bundle, "train"), NULL, &options, NULL, &front, &error));
+    assert_true(error.code == PELT_ERROR_ARGUMENT && strstr(error.text, "per_vertex"));
+    pelt_bundle_free(bundle);
 }
 
-/* -- A clip of them ------------------------------------------------------------------------------------------------- */
+/* -- Threads, and stopping ------------------------------------------------------------------------------------------ */
 
-static void picked_frames_have_the_poses_and_shapes_of_their_clips(void **state) {
+static void any_number_of_threads_chooses_the_same(void **state) {
     (void)state;
-    pelt_clip *clip;
-    pelt_error error = {0};
-    pelt_bundle *bundle = random_chain(&clip, 4);
-    character_blend(bundle, clip);
-    pelt_example list[2] = {{.clip = clip, .frame = 17}, {.clip = clip, .frame = 3}};
-    const pelt_clip *picked = pelt_bundle_pick_frames(bundle, (pelt_examples){2, list}, "picked", &error);
-    if (!picked) fail_msg("%s", error.text);
-    assert_int_equal(picked->frame_count, 2);
+    pelt_bundle *bundle = few("biceps", 200, 20);
+    pelt_bytes *skins[2];
     for (uint32_t i = 0; i < 2; i++) {
-        pelt_transform a[JOINTS], b[JOINTS];
-        pelt_clip_pose(picked, &bundle->skeleton, i, a), pelt_clip_pose(clip, &bundle->skeleton, list[i].frame, b);
-        for (int j = 0; j < JOINTS; j++)
-            for (int k = 0; k < 4; k++) assert_near(a[j].rotation[k], b[j].rotation[k], 1e-6);
-        assert_memory_equal(picked->positions + (size_t)i * 3 * VERTICES,
-                            clip->positions + (size_t)list[i].frame * 3 * VERTICES, 3 * VERTICES * sizeof(float));
+        pelt_error error;
+        pelt_fit_report report;
+        skins[i] = pelt_choose(bundle, all_of(bundle, "train"), &(pelt_budget){.bytes_per_vertex = 300},
+                               &(pelt_fit_options){.threads = 1 + 2 * i}, &report, NULL, &error);
+        if (!skins[i]) fail_msg("%s", error.text);
+        pelt_fit_report_free(&report);
     }
-    character_free(bundle);
+    assert_int_equal(skins[0]->size, skins[1]->size);
+    assert_memory_equal(skins[0]->bytes, skins[1]->bytes, skins[0]->size);
+    pelt_bytes_free(skins[0]), pelt_bytes_free(skins[1]), pelt_bundle_free(bundle);
 }
 
-static void the_program_lists_the_frames_and_writes_them_as_examples(void **state) {
+typedef struct caller {
+    int calls, last;
+    double fraction;
+} caller;
+
+static int step(void *user, const char *task, double fraction) {
+    caller *c = user;
+    (void)task;
+    assert_true(fraction >= -1e-9 && fraction <= 1 + 1e-9);
+    assert_true(fraction >= c->fraction - 1e-6);
+    c->fraction = fraction;
+    return ++c->calls == c->last;
+}
+
+static void choosing_can_be_stopped(void **state) {
     (void)state;
-    shell("%s sample arm --vertices 300 --frames 30 -o . --quiet", getenv("PELT_PROGRAM"));
-    json_t *object = pelt_json("poses arm.glb --from train,test --count 5 -o chosen.glb");
-    const json_t *frames = json_object_get(object, "frames");
-    assert_int_equal(json_array_size(frames), 5);
-    pelt_error error = {0};
-    pelt_bundle *arm = pelt_bundle_read(file_path("arm.glb"), &error);
-    pelt_bundle *chosen = pelt_bundle_read(file_path("chosen.glb"), &error);
-    assert_true(arm && chosen && chosen->clip_count == 1);
-    const pelt_clip *clip = pelt_bundle_clip(chosen, "poses", PELT_NEED_POSITIONS, &error);
-    if (!clip) fail_msg("%s", error.text);
-    for (size_t i = 0; i < 5; i++) {
-        const json_t *f = json_array_get(frames, i);
-        const char *name = json_string_value(json_object_get(f, "clip"));
-        const pelt_clip *from = pelt_bundle_clip(arm, name, PELT_NEED_POSITIONS, &error);
-        size_t row = 3 * (size_t)arm->mesh.vertex_count;
-        assert_memory_equal(clip->positions + i * row, from->positions + (size_t)number(f, "frame") * row,
-                            row * sizeof(float));
+    pelt_bundle *bundle = few("box", 120, 8);
+    caller all = {0};
+    pelt_error error;
+    pelt_fit_options options = {.threads = 1, .progress = {step, &all}};
+    pelt_bytes *skin = pelt_choose(bundle, all_of(bundle, "train"), NULL, &options, NULL, NULL, &error);
+    if (!skin) fail_msg("%s", error.text);
+    pelt_bytes_free(skin);
+    for (int i = 1; i <= 12; i++) {
+        caller one = {.last = 1 + (all.calls - 1) * i / 12};
+        pelt_front front;
+        pelt_fit_report report;
+        options.progress.user = &one;
+        assert_null(pelt_choose(bundle, all_of(bundle, "train"), NULL, &options, &report, &front, &error));
+        assert_int_equal(error.code, PELT_ERROR_CANCELLED);
+        assert_true(!report.arena && !front.arena);
     }
-    json_decref(object);
-    pelt_bundle_free(arm), pelt_bundle_free(chosen);
-}
-
-/* -- Contradictions and repetitions --------------------------------------------------------------------------------- */
-
-static const pelt_finding *find(pelt_findings findings, const char *what) {
-    for (size_t i = 0; i < findings.count; i++)
-        if (!strcmp(findings.list[i].what, what)) return &findings.list[i];
-    return NULL;
-}
-
-/* Frame `to` gets the pose and shape of frame `from`. */
-static void repeat_frame(pelt_clip *clip, int from, int to) {
-    for (uint32_t c = 0; c < clip->channel_count; c++) {
-        size_t size = clip->channels[c].path == PELT_ROTATION ? 4 : 3;
-        float *values = (float *)clip->channels[c].values;
-        memcpy(values + size * (size_t)to, values + size * (size_t)from, size * sizeof *values);
-    }
-    float *positions = (float *)clip->positions;
-    memcpy(positions + (size_t)to * 3 * VERTICES, positions + (size_t)from * 3 * VERTICES,
-           3 * VERTICES * sizeof(float));
-}
-
-static void contradictions_and_repetitions_are_named(void **state) {
-    (void)state;
-    pelt_clip *clip;
-    pelt_error error = {0};
-    pelt_bundle *bundle = random_chain(&clip, 6);
-    float *positions = character_blend(bundle, clip);
-    const pelt_clip *one = clip;
-    pelt_examples all = pelt_bundle_examples(bundle, &one, 1);
-    pelt_findings none = {0};
-    assert_int_equal(pelt_review_examples(bundle, all, &none, &error), PELT_OK);
-    assert_int_equal(none.count, 0);
-    repeat_frame(clip, 2, 11), repeat_frame(clip, 5, 16);
-    positions[(size_t)16 * 3 * VERTICES + 3 * 7] += 0.125f; /* vertex 7 of frame 16 */
-    pelt_findings found = pelt_diagnose(bundle, &one, 1);
-    assert_non_null(find(found, "duplicate-pose-different-shape"));
-    assert_int_equal(pelt_review_examples(bundle, all, &found, &error), PELT_OK);
-    const pelt_finding *contradiction = find(found, "contradiction"), *redundant = find(found, "redundant");
-    assert_true(contradiction && redundant && !find(found, "duplicate-pose-different-shape"));
-    assert_non_null(strstr(contradiction->text, "frame 5 of \"dance\" and frame 16 of \"dance\" by 0.125"));
-    assert_non_null(strstr(redundant->text, "1 of 22 examples add nothing"));
-    assert_non_null(strstr(redundant->text, "frame 2 of \"dance\" and frame 11 of \"dance\""));
-    character_free(bundle);
+    pelt_bundle_free(bundle);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_chosen_frame_leaves_least_unknown_by_brute_force),
-        cmocka_unit_test(telling_frames_leave_no_more_than_even_or_random_ones),
-        cmocka_unit_test(bad_choices_are_refused_with_a_sentence),
-        cmocka_unit_test(picked_frames_have_the_poses_and_shapes_of_their_clips),
-        cmocka_unit_test(the_program_lists_the_frames_and_writes_them_as_examples),
-        cmocka_unit_test(contradictions_and_repetitions_are_named),
+        cmocka_unit_test(budgets_are_read_with_their_units),
+        cmocka_unit_test(bad_budgets_are_refused_in_a_sentence),
+        cmocka_unit_test(forecasts_leave_out_the_worst_twentieth),
+        cmocka_unit_test(few_examples_with_most_of_the_error_are_counted),
+        cmocka_unit_test(folds_are_staggered_over_sweeps),
+        cmocka_unit_test(stretches_of_motion_stay_together),
+        cmocka_unit_test(an_exact_blend_is_kept),
+        cmocka_unit_test(a_blend_with_other_weights_is_found),
+        cmocka_unit_test(the_chosen_skin_is_that_of_its_options),
+        cmocka_unit_test(skins_keep_to_their_budget),
+        cmocka_unit_test(an_error_that_is_named_is_enough),
+        cmocka_unit_test(given_options_hold_for_all),
+        cmocka_unit_test(any_number_of_threads_chooses_the_same),
+        cmocka_unit_test(choosing_can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

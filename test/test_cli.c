@@ -69,7 +69,7 @@ static void misuse_is_2_and_says_what_was_expected(void **state) {
         {"fit arm.train.pc2 arm.glb --train train -o x.pelt", "as in pelt fit arm.glb ... CLIP=arm.train.pc2"},
         {"fit arm.glb --train train -o x.pelt --influences 65", "--influences: expected a number from 1 to 64"},
         {"fit arm.glb --train train -o x.pelt --holdout nan", "expected a number"},
-        {"fit arm.glb --train train -o x.pelt --holdout 0.95", "--holdout: 0.95"},
+        {"fit arm.glb --train train -o x.pelt --method psd --holdout 0.95", "--holdout: 0.95"},
         {"fit arm.glb --train train -o x.pelt --weigh train:1=2e6 --blend fit", "at most 1e+06"},
         {"fit arm.glb --train train -o x.pelt --scale 1e10", "--scale: "},
         {"fit arm.glb --train train -o x.pelt --frames 2000000", "--frames: "},

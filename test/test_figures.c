@@ -429,7 +429,7 @@ static void check_field(const json_t *json, const pelt_eigen_field_findings *x) 
 static json_t *told(fitted *x) {
     pelt_error error = {0};
     x->f.report.options = x->f.options;
-    char *text = pelt_about_text(&x->f.report, x->bundle, x->f.examples, &error);
+    char *text = pelt_about_text(&x->f.report, NULL, x->bundle, x->f.examples, &error);
     assert_non_null(text);
     json_t *about = json_loads(text, 0, NULL);
     free(text);

@@ -147,7 +147,7 @@ static void a_mesh_without_weights_gets_them_from_its_bones(void **state) {
     json_t *named = pelt_json("measure distance.pelt elbow.glb --clip test");
     assert_near(number(bare, "rms"), number(named, "rms"), 1e-9);
     json_decref(bare), json_decref(named);
-    fit = pelt_json("fit bare.glb --train train=elbow.train.pc2 -o bare.pelt --holdout 0");
+    fit = pelt_json("fit bare.glb --train train=elbow.train.pc2 --method kernel -o bare.pelt --holdout 0");
     assert_string_equal(text_of(fit, "blend"), "distance");
     assert_string_equal(text_of(fit, "corrective"), "kernel");
     json_decref(fit);
@@ -157,11 +157,27 @@ static void a_mesh_without_weights_gets_them_from_its_bones(void **state) {
 
 /* -- The default --------------------------------------------------------------------------------------------------- */
 
-static void the_default_is_kernel_unless_a_blend_alone_is_named(void **state) {
+static void the_method_is_chosen_unless_one_or_a_blend_is_named(void **state) {
     (void)state;
-    json_t *fit = pelt_json("fit elbow.glb --train train -o x.pelt --holdout 0");
-    assert_string_equal(text_of(fit, "method"), "kernel");
+    json_t *fit = pelt_json("fit elbow.glb --train train -o x.pelt --budget '60 bytes/vertex'");
+    const json_t *choice = json_object_get(fit, "choice"), *list = json_object_get(choice, "candidates");
+    const json_t *taken = json_array_get(list, (size_t)number(choice, "chosen"));
+    assert_string_equal(text_of(taken, "method"), text_of(fit, "method"));
+    assert_near(number(taken, "bytes"), number(fit, "bytes"), 0);
+    assert_true(number(fit, "bytes_per_vertex") <= 60 && json_array_size(list) > 6);
+    assert_near(number(taken, "rel_err"), number(json_object_get(fit, "holdout"), "rel_err"), 1e-9);
     json_decref(fit);
+    static const char *const bad[][2] = {
+        {"--budget '60 bytes/vertex' --method kernel", "--budget"},
+        {"--holdout 0", "--holdout"},
+        {"--budget 60", "--budget: \"60\" has no unit"},
+        {"--budget '1 kB, 2 bytes/vertex'", "two limits"},
+        {"--budget '1 kB'", "nothing is within it; the cheapest"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_in_range(pelt("fit elbow.glb --train train -o y.pelt %s", bad[i][0]), 1, 2);
+        if (!strstr(program_errors, bad[i][1])) fail_msg("%s: %s", bad[i][0], program_errors);
+    }
     fit = pelt_json("fit elbow.glb --train train --blend fit -o x.pelt --holdout 0");
     assert_string_equal(text_of(fit, "method"), "ssd");
     json_decref(fit);
@@ -177,7 +193,7 @@ int main(void) {
         cmocka_unit_test(info_lists_the_objects),
         cmocka_unit_test(plain_blends_need_no_examples_and_claim_nothing),
         cmocka_unit_test(a_mesh_without_weights_gets_them_from_its_bones),
-        cmocka_unit_test(the_default_is_kernel_unless_a_blend_alone_is_named),
+        cmocka_unit_test(the_method_is_chosen_unless_one_or_a_blend_is_named),
     };
     return cmocka_run_group_tests(tests, make_sample, remove_folder);
 }

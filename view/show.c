@@ -109,6 +109,14 @@ static json_t *facts_json(const pelt_facts *f) {
         f->example_count, clips, measure_or_null(&f->train), measure_or_null(&f->holdout));
 }
 
+/* What the method was chosen from, as the skin's text says; null: it was given. */
+static json_t *choice_json(const pelt_skin *skin) {
+    json_t *about = skin->about ? json_loads(skin->about, 0, NULL) : NULL;
+    json_t *choice = json_incref(json_object_get(about, "choice"));
+    json_decref(about);
+    return choice ? choice : json_null();
+}
+
 static json_t *skins_json(const view_character *character, uint32_t c) {
     json_t *list = json_array();
     bool any = any_truth(character);
@@ -118,9 +126,12 @@ static json_t *skins_json(const view_character *character, uint32_t c) {
         list = pelt_json_append(
             list,
             pelt_json_pack(
-                "{index:u, name:s, file:o, bytes:z, facts:o, figures:o, errors:o, measure:o, vertices:o, inside:o}", s,
+                "{index:u, name:s, file:o, bytes:z, facts:o, choice:o, figures:o, errors:o, measure:o, vertices:o, "
+                "inside:o}",
+                s,
                 skin->name, pelt_json_format("data/c%u/skin%u.pelt", c, s), skin->bytes->size,
-                facts_json(skin->skin.facts), pelt_json_format("data/c%u/skin%u/figures.json", c, s),
+                facts_json(skin->skin.facts), choice_json(&skin->skin),
+                pelt_json_format("data/c%u/skin%u/figures.json", c, s),
                 any ? pelt_json_format("data/c%u/skin%u/clip%%d.json", c, s) : json_null(),
                 any ? pelt_json_format("data/c%u/skin%u/clip%%d/measure.json", c, s) : json_null(),
                 any ? pelt_json_format("data/c%u/skin%u/clip%%d/vertices.bin", c, s) : json_null(),

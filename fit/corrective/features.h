@@ -155,6 +155,32 @@ pelt_feature_settings pelt_feature_validate(pelt_arena *arena, const pelt_poses 
                                             const pelt_kernel_inputs *inputs, pelt_feature_targets targets,
                                             uint32_t width, double goal, uint32_t seed, uint32_t threads);
 
+/* -- What fits share ------------------------------------------------------------------------------------------------- */
+
+/* Features that were learned from the same examples, with their settings; left 0: unknown. */
+typedef struct pelt_feature_memory {
+    pelt_feature_settings settings;
+    struct pelt_feature_fit *learned;
+} pelt_feature_memory;
+
+/* What fits of the corrective "kernel" to the same examples, by the same blend, have found, so that those of other
+   families and sizes need not find it again. Settings, with their errors in cross-validation, 0: unknown, are of use to
+   fits to other examples too; the rest belongs to the arena of the fits. */
+typedef struct pelt_kernel_memory {
+    pelt_kernel_settings pairs, near;
+    double pairs_left, near_left;
+    pelt_feature_memory features, narrow;
+    struct pelt_kernel_fit *fit;
+} pelt_kernel_memory;
+
+/* Whether a fit has few features, because its budget is small (kernel.c). */
+bool pelt_is_narrow(const pelt_fit_options *options);
+
+/* What is known of the features of a fit; NULL if nothing is shared. */
+static inline pelt_feature_memory *pelt_features_known(const pelt_fitting *f) {
+    return !f->memory ? NULL : pelt_is_narrow(&f->options) ? &f->memory->narrow : &f->memory->features;
+}
+
 /* -- Sums (features_sums.c) ----------------------------------------------------------------------------------------- */
 
 /* Blocks B that are multiplied with the features of a set can be factored into B = P M, where M forms a few sums of the

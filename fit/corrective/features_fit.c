@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8 };
+enum { POINTS_PER_CLUSTER = 6, LEAST_CLUSTERS = 8, CLUSTERS = 80 };
 static const double MUCH_LOST = 0.6; /* times the error in cross-validation */
 /* Relative to the cross-validation error: what dropped sums may add; likewise for dropped parts of blocks. */
 static const double SPARE = 0.1;
@@ -55,7 +55,7 @@ typedef struct support_group {
     float *outputs[FIELDS]; /* C: [set][width][3 points] */
 } support_group;
 
-typedef struct feature_fit {
+typedef struct pelt_feature_fit {
     pelt_fitting *f;
     const pelt_poses *poses;
     const pelt_kernel_inputs *inputs;
@@ -68,6 +68,7 @@ typedef struct feature_fit {
     struct sums *sums; /* [set] */
     uint32_t rank;     /* largest number of sums of a set; 0: features are used directly */
     int of;            /* the current field */
+    double error;      /* expected of the whole fit, relative to the displacements */
     bool *unsolved;    /* [group] */
 } feature_fit;
 
@@ -296,7 +297,7 @@ static int compare_candidates(const void *a, const void *b) {
 
 /* Moves the dropped candidates to the front and returns how many there are. */
 static uint32_t leave_out(const feature_fit *k, candidate *list, uint32_t count) {
-    double spare = pow(SPARE * k->settings->left, 2);
+    double spare = pow(SPARE * k->error, 2);
     uint32_t out = 0;
     qsort(list, count, sizeof *list, compare_candidates);
     while (out < count && (spare -= list[out].energy) > 0) out++;
@@ -563,6 +564,20 @@ static void learn(feature_fit *k, pelt_feature_targets targets) {
     pelt_feature_learn(arena, &learning, k->settings->steps - half, true, threads);
 }
 
+/* The features and what is fitted to them; another fit may have done it. */
+static void recall(feature_fit *k, pelt_feature_targets targets) {
+    pelt_feature_memory *memory = pelt_features_known(k->f);
+    if (memory && memory->learned) {
+        feature_fit own = *memory->learned;
+        own.f = k->f, own.poses = k->poses, own.inputs = k->inputs, own.settings = k->settings;
+        *k = own;
+        return;
+    }
+    learn(k, targets);
+    fit_outputs(k);
+    if (memory) memory->learned = PELT_NEW(k->f->arena, 1, feature_fit), *memory->learned = *k;
+}
+
 /* The part of the displacements that the clusters do not reproduce, relative to them. */
 static double lost(pelt_arena *arena, const pelt_example_displacements *u, const pelt_clusters *c) {
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
@@ -580,29 +595,42 @@ static double lost(pelt_arena *arena, const pelt_example_displacements *u, const
     return all > 0 ? sqrt(fmax(all - kept, 0) / all) : 0;
 }
 
-/* Sizes of a compression, from small to large, of which the first that loses little is taken: mean displacements per
-   point, unless the options say how many, and the coefficients that all clusters would have if they did not overlap. */
-static const struct size { double per_point, coefficients; } SIZES[] = {{10, 800}, {10, 1600}, {16, 3200}};
-enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
-
-static void cluster(feature_fit *k) {
+static void cluster_into(feature_fit *k, uint32_t count, double per_point) {
     pelt_fitting *f = k->f;
     field *x = &k->fields[POSITIONS], *normals = &k->fields[NORMALS];
     uint32_t threads = f->options.threads, most = x->u.point_count / POINTS_PER_CLUSTER;
-    double budget = 0;
-    for (int i = 0; i < SIZE_COUNT; i++) {
-        double wanted = f->options.kernel.per_vertex ? f->options.kernel.per_vertex : SIZES[i].per_point;
-        uint32_t count = (uint32_t)(SIZES[i].coefficients / wanted);
-        if (i > 0 && (count > most || lost(f->arena, &x->fitted, &x->clusters) <= MUCH_LOST * k->settings->left)) break;
-        count = count > most ? most : count;
-        count = count < LEAST_CLUSTERS ? LEAST_CLUSTERS : count;
-        budget = wanted;
-        x->clusters = pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, count, budget, threads);
-    }
+    count = count > most ? most : count;
+    count = count < LEAST_CLUSTERS ? LEAST_CLUSTERS : count;
+    x->clusters = pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, count, per_point, threads);
     if (normals->there)
-        normals->clusters = pelt_cluster_tilts(f->arena, &x->fitted, &x->clusters, &normals->fitted, budget, threads);
+        normals->clusters = pelt_cluster_tilts(f->arena, &x->fitted, &x->clusters, &normals->fitted, per_point, threads);
     else
         normals->clusters.ranks = PELT_NEW(f->arena, x->clusters.count, uint32_t);
+}
+
+/* Sizes of a compression, from small to large, of which the first that loses little is taken: mean displacements per
+   point, and the coefficients that all clusters would have if they did not overlap. */
+static const struct size { double per_point, coefficients; } SIZES[] = {{10, 800}, {10, 1600}, {16, 3200}};
+enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
+
+/* A given budget is spent on displacements, whatever it loses: the number of clusters stays, so that bytes grow with it,
+   and error falls. What is left out afterwards may add to that loss in proportion. */
+static void cluster(feature_fit *k) {
+    const field *x = &k->fields[POSITIONS];
+    double given = k->f->options.kernel.per_vertex;
+    k->error = k->settings->left;
+    if (given > 0) {
+        cluster_into(k, CLUSTERS, given);
+        k->error = hypot(k->error, lost(k->f->arena, &x->fitted, &x->clusters));
+        return;
+    }
+    for (int i = 0; i < SIZE_COUNT; i++) {
+        uint32_t count = (uint32_t)(SIZES[i].coefficients / SIZES[i].per_point);
+        if (i > 0 && (count > x->u.point_count / POINTS_PER_CLUSTER ||
+                      lost(k->f->arena, &x->fitted, &x->clusters) <= MUCH_LOST * k->settings->left))
+            break;
+        cluster_into(k, count, SIZES[i].per_point);
+    }
 }
 
 static void assemble(feature_fit *k) {
@@ -623,8 +651,7 @@ pelt_result pelt_fit_features(pelt_fitting *f, const pelt_poses *poses, const pe
     feature_fit k = {.f = f, .poses = poses, .inputs = inputs, .settings = settings};
     k.fields[POSITIONS] = (field){.there = true, .u = *u, .ridge = settings->ridge};
     if (tilts) k.fields[NORMALS] = (field){.there = true, .u = *tilts, .ridge = settings->tilt_ridge};
-    learn(&k, targets);
-    fit_outputs(&k);
+    recall(&k, targets);
     for (uint32_t s = 0; s < k.group_count; s++)
         if (k.unsolved[s])
             return pelt_fail(error, PELT_ERROR_DATA,

@@ -42,6 +42,8 @@ static const double SPANNED = 0.1, SPANNED_NEAR = 1;
    most of a pose's time goes into kernel sums and centres. */
 static const double ALIKE = 0.2;
 enum { FEATURES = 64, MANY_FEATURES = 96, FEW_EXAMPLES = 300, LEAST_SEVERAL = 10 };
+/* A small budget is better spent on displacements than on features to drive them. */
+enum { NARROW_FEATURES = 32, NARROW_BUDGET = 10 };
 static const double BALANCE = 0.5;
 /* Error ratio below which features are taken: theirs is that of the best of many lengths of training, and flatters. */
 static const double CLEARLY = 0.95;
@@ -55,7 +57,7 @@ typedef struct field {
     double **coefficients;  /* [cluster] -> [centre][rank]: c */
 } field;
 
-typedef struct kernel_fit {
+typedef struct pelt_kernel_fit {
     pelt_fitting *f;
     pelt_poses poses;
     field positions, normals; /* with plain normals all ranks are 0 */
@@ -550,6 +552,22 @@ static void cluster(kernel_fit *k) {
     normals->clusters = pelt_cluster_tilts(f->arena, &x->u, &x->clusters, &normals->u, budget, threads);
 }
 
+bool pelt_is_narrow(const pelt_fit_options *o) {
+    return o->kernel.per_vertex > 0 && o->kernel.per_vertex <= NARROW_BUDGET;
+}
+
+static pelt_feature_settings feature_settings(const kernel_fit *k, pelt_feature_targets targets) {
+    const pelt_fit_options *o = &k->f->options;
+    pelt_feature_memory *memory = pelt_features_known(k->f);
+    uint32_t width = k->poses.count > FEW_EXAMPLES ? FEATURES : MANY_FEATURES;
+    if (pelt_is_narrow(o)) width = NARROW_FEATURES;
+    if (memory && memory->settings.left > 0) return memory->settings;
+    pelt_feature_settings settings =
+        pelt_feature_validate(k->f->arena, &k->poses, &k->inputs, targets, width, k->left, o->seed, o->threads);
+    if (memory) memory->settings = settings;
+    return settings;
+}
+
 /* Learned features, if requested or if they predict better; *done says whether they became the fit. */
 static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     pelt_fitting *f = k->f;
@@ -561,14 +579,33 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
     if (family == PELT_FAMILY_KERNEL || family == PELT_FAMILY_ARC ||
         (!forced && (several < LEAST_SEVERAL || k->left < SMALL)))
         return PELT_OK;
-    pelt_feature_targets targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, tilts,
-                                                           &f->bundle->mesh, f->model.positions, f->options.threads);
-    uint32_t width = k->poses.count > FEW_EXAMPLES ? FEATURES : MANY_FEATURES;
-    pelt_feature_settings settings = pelt_feature_validate(f->arena, &k->poses, &k->inputs, targets, width, k->left,
-                                                           f->options.seed, f->options.threads);
+    pelt_feature_targets targets = {0};
+    if (!f->memory || !pelt_features_known(f)->learned)
+        targets = pelt_feature_targets_of(f->arena, &k->inputs, &k->positions.u, tilts, &f->bundle->mesh,
+                                          f->model.positions, f->options.threads);
+    pelt_feature_settings settings = feature_settings(k, targets);
     if (!forced && !(settings.left < CLEARLY * k->left)) return PELT_OK;
     *done = true;
     return pelt_fit_features(f, &k->poses, &k->inputs, &k->positions.u, tilts, targets, &settings, error);
+}
+
+static void validate_pairs(kernel_fit *k) {
+    pelt_kernel_memory none = {0}, *m = k->f->memory ? k->f->memory : &none;
+    if (!(m->pairs_left > 0)) {
+        m->pairs = START;
+        m->pairs_left =
+            pelt_kernel_validate(k->f->arena, &k->poses, &k->positions.u, &k->inputs, k->f->options.threads, &m->pairs);
+    }
+    k->left = m->pairs_left, k->settings = m->pairs;
+}
+
+/* If they are better. */
+static void validate_near(kernel_fit *k) {
+    pelt_kernel_memory none = {0}, *m = k->f->memory ? k->f->memory : &none;
+    if (!(m->near_left > 0))
+        m->near_left =
+            pelt_neighbor_validate(k->f->arena, &k->poses, &k->positions.u, &k->near, k->f->options.threads, &m->near);
+    if (m->near_left < k->left) k->left = m->near_left, k->settings = m->near, k->regress = &k->near;
 }
 
 /* Kernels of joints and pairs, or of neighbourhoods. If no example moves several joints, nothing shows how neighbours
@@ -576,17 +613,13 @@ static pelt_result try_features(kernel_fit *k, bool *done, pelt_error *error) {
 static void choose_settings(kernel_fit *k) {
     pelt_arena *arena = k->f->arena;
     pelt_family family = k->f->options.kernel.family;
-    uint32_t threads = k->f->options.threads;
     k->settings = START, k->left = INFINITY, k->regress = &k->inputs;
     if (family == PELT_FAMILY_FEATURES) return;
     pelt_next_task(arena, "kernel: cross-validation", 0.05, 0.2, 16);
-    if (family != PELT_FAMILY_ARC)
-        k->left = pelt_kernel_validate(arena, &k->poses, &k->positions.u, &k->inputs, threads, &k->settings);
+    if (family != PELT_FAMILY_ARC) validate_pairs(k);
     uint32_t several = pelt_deal_folds(&k->poses, PELT_NEW(arena, k->poses.count, int));
     if (family == PELT_FAMILY_KERNEL || (!family && (k->left < SMALL || !several))) return;
-    pelt_kernel_settings settings;
-    double left = pelt_neighbor_validate(arena, &k->poses, &k->positions.u, &k->near, threads, &settings);
-    if (left < k->left) k->left = left, k->settings = settings, k->regress = &k->near;
+    validate_near(k);
 }
 
 static pelt_result regress(kernel_fit *k, pelt_error *error) {
@@ -616,21 +649,36 @@ static pelt_result regress(kernel_fit *k, pelt_error *error) {
     return PELT_OK;
 }
 
-pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
-    kernel_fit k = {.f = f};
+/* What the regression has to do with, whatever its family. */
+static pelt_result begin(kernel_fit *k, pelt_error *error) {
+    pelt_fitting *f = k->f;
     if (f->examples.count > MOST_EXAMPLES)
         return pelt_refuse_count(f, f->examples.count, "examples", MOST_EXAMPLES, error);
-    pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &k.poses);
-    if (!k.poses.mover_count)
+    pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &k->poses);
+    if (!k->poses.mover_count)
         return pelt_fail(error, PELT_ERROR_DATA,
                          "no joint turns and no control changes in any example, so there is nothing to drive a "
                          "corrective with: train on a clip in which the skeleton moves");
-    pelt_result result = pelt_displacements_of(f, &k.positions.u, error);
+    pelt_result result = pelt_displacements_of(f, &k->positions.u, error);
     if (result) return result;
-    pelt_supports_of(f->arena, &f->model, &k.poses, &k.positions.u, f->options.threads, &k.supports);
-    k.inputs = pelt_kernel_inputs_of(f->arena, &f->bundle->skeleton, &k.poses, &k.supports);
-    k.near = pelt_kernel_look_around(f->arena, &k.poses, &k.inputs);
+    pelt_supports_of(f->arena, &f->model, &k->poses, &k->positions.u, f->options.threads, &k->supports);
+    k->inputs = pelt_kernel_inputs_of(f->arena, &f->bundle->skeleton, &k->poses, &k->supports);
+    k->near = pelt_kernel_look_around(f->arena, &k->poses, &k->inputs);
     double balance = f->options.kernel.balance;
-    pelt_balance_regions(f, balance == 0 ? BALANCE : fmax(balance, 0), &k.positions.u);
-    return regress(&k, error);
+    pelt_balance_regions(f, balance == 0 ? BALANCE : fmax(balance, 0), &k->positions.u);
+    return PELT_OK;
+}
+
+pelt_result pelt_fit_kernel(pelt_fitting *f, pelt_error *error) {
+    kernel_fit *shared = f->memory ? f->memory->fit : NULL;
+    if (!shared) {
+        shared = PELT_NEW(f->arena, 1, kernel_fit);
+        shared->f = f;
+        pelt_result result = begin(shared, error);
+        if (result) return result;
+        if (f->memory) f->memory->fit = shared;
+    }
+    kernel_fit own = *shared;
+    own.f = f;
+    return regress(&own, error);
 }

@@ -264,6 +264,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     measure->frame_count = (uint32_t)frames, measure->vertex_count = (uint32_t)n;
     measure->frame_rms = PELT_NEW(measure->arena, frames, float);
     measure->frame_max = PELT_NEW(measure->arena, frames, float);
+    measure->frame_blend = PELT_NEW(measure->arena, frames, float);
     measure->vertex_rms = PELT_NEW(measure->arena, n, float);
     measure->vertex_rough = PELT_NEW(measure->arena, n, float);
     pelt_look_open(work, m->bundle, m->examples, &m->look);
@@ -279,6 +280,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
             const struct lane *lane = &m->lanes[i];
             s.all += add_frame(measure, lane, m->first + i, &s.of_vertices);
             s.baseline += lane->baseline;
+            measure->frame_blend[m->first + i] = (float)sqrt(lane->baseline / (double)n);
             s.normals += lane->normal_sum, s.normal_count += lane->normal_count;
             s.normal_max = fmax(s.normal_max, lane->normal_max);
             pelt_look_add(&m->look, m->first + i, &m->looks[i + 1], &look_sums);

@@ -666,6 +666,7 @@ typedef struct pelt_measure {
     uint32_t jump_frame, jump_vertex;   /* where jump_max is: from the frame before to this one */
     float *frame_rms;                   /* [frame_count] */
     float *frame_max;                   /* [frame_count] */
+    float *frame_blend;                 /* [frame_count] rms of the blend with the file's weights; 0: no weights */
     float *vertex_rms;                  /* [vertex_count] over the frames */
     float *vertex_rough;                /* [vertex_count] RMS of the Laplacian of the error over the frames */
     uint32_t region_count;
@@ -785,7 +786,7 @@ typedef struct pelt_kernel_findings {
 typedef struct pelt_fit_report {
     pelt_fit_options options;    /* as resolved: method, blend, corrective; the caller still owns its lists */
     int has_corrective;          /* 0: none was requested, or there was nothing to correct */
-    double seconds, cpu_seconds; /* of the fit to all examples, without measuring */
+    double seconds, cpu_seconds; /* of all that the call did */
     pelt_findings findings;      /* notes and warnings for people */
     pelt_blend_findings blend_fit;
 
@@ -834,6 +835,60 @@ PELT_API pelt_bytes *pelt_carry_skin(const pelt_bytes *skin, const pelt_bundle *
 /* Refits the weights of a skin so that none is negative, keeping its rest positions and the joints of each vertex. */
 PELT_API pelt_bytes *pelt_fit_convex(const pelt_skin *skin, pelt_bundle *bundle, pelt_examples examples,
                                      uint32_t threads, pelt_error *error);
+
+/* -- Choosing a method ---------------------------------------------------------------------------------------------
+
+   Which method is best depends on the character, its examples and what the skin may cost. pelt_choose tries all of them
+   on examples that they have not seen, and fits the best. */
+
+/* What a skin may cost at most, and how wrong it may be; 0: no limit. */
+typedef struct pelt_budget {
+    double bytes;              /* of the skin file */
+    double bytes_per_vertex;   /* the same */
+    double seconds;            /* of a frame on one core of this machine: pose, positions and normals */
+    double seconds_per_vertex; /* the same */
+    double error;              /* RMS in new poses, in scene units */
+    double error_fraction;     /* the same, of the diagonal */
+} pelt_budget;
+
+/* Reads a budget as people write it: "500 kB, 20 us, 1 mm", in any order, any of them: bytes, kB, MB, bytes/vertex; us,
+   ms, ns/vertex; mm, cm, m (a scene unit is a metre, as in glTF), % of the diagonal. */
+PELT_API pelt_result pelt_budget_parse(const char *text, pelt_budget *budget, pelt_error *error);
+
+/* A way to make the skin, and what it is expected to cost. */
+typedef struct pelt_candidate {
+    const char *name;         /* as options of `pelt fit`: "--method kernel --family arc --per-vertex 5" */
+    pelt_fit_options options; /* resolved */
+    uint32_t fold_count;      /* held-out parts of the examples that it was tried on; 0: none, `remark` says why */
+    double rms, rel_err;      /* expected in new poses: over held-out examples without the worst twentieth of them */
+    double bytes;             /* of the skin file, by packing */
+    double seconds;           /* of a frame, by running it here: varies from run to run */
+    int is_front;             /* 1: no other is smaller and more accurate */
+    int is_within;            /* 1: within the budget */
+    const char *remark;       /* why it was not tried further; NULL: it was */
+} pelt_candidate;
+
+/* All that were tried, the most accurate first. */
+typedef struct pelt_front {
+    size_t count, chosen;
+    const pelt_candidate *list;
+    const char *why;          /* a sentence: why the chosen one was taken */
+    double seconds, cpu_seconds; /* of choosing and fitting */
+    struct pelt_arena *arena; /* owns all of it */
+} pelt_front;
+
+PELT_API void pelt_front_free(pelt_front *front); /* frees the contents; NULL is fine */
+
+/* Chooses a method by cross-validation on the examples, and fits it to all of them. Of the methods within the budget
+   (NULL: none) the most accurate is taken; if an error is named, the smallest that reaches it. What `options` say holds
+   for all: methods that do not use a given option are not tried; method, blend, corrective, preset and holdout must be
+   0. The report is that of pelt_fit, with the error over the held-out examples as `holdout`. `report` and `front` may be
+   NULL. If nothing is within the budget it fails with PELT_ERROR_DATA, and says what could be reached.
+
+   The choice is the same for any number of threads, and on any machine unless the budget names a time. */
+PELT_API pelt_bytes *pelt_choose(pelt_bundle *bundle, pelt_examples examples, const pelt_budget *budget,
+                                 const pelt_fit_options *options, pelt_fit_report *report, pelt_front *front,
+                                 pelt_error *error);
 
 /* -- Playing a skin on the clips of a bundle ---------------------------------------------------------------------- */
 

@@ -57,12 +57,19 @@ export interface Facts {
   holdout: Measure | null;
 }
 
+// What a skin's method was chosen from, the most accurate first.
+export interface Choice {
+  why: string;
+  candidates: { options: string; rms: number; rel_err: number | null; bytes: number; front: boolean; taken: boolean }[];
+}
+
 export interface Skin {
   index: number; // the server's
   name: string;
   file: string;
   bytes: number;
   facts: Facts | null; // null: made by an older pelt
+  choice?: Choice | null; // null: the method was given
   figures: string | null;
   errors: string | null; // Errors of clip %d
   measure: string | null; // Measure of clip %d

@@ -2,7 +2,7 @@
 
 import { el } from '../dom';
 import { bytesText, short } from '../heat';
-import type { Facts, Figures, Measure, Skin } from '../show';
+import type { Choice, Facts, Figures, Measure, Skin } from '../show';
 
 export type Pair = [string, string | Node, string?];
 
@@ -57,6 +57,15 @@ const measurePairs = (on: string, measure: Measure | null): Pair[] => !measure ?
   [`${on}: frames`, String(measure.frames)],
 ];
 
+// What it was chosen from: error and size of each; bold: taken; grey: another is smaller and more accurate.
+function choiceTable(choice: Choice): HTMLElement {
+  const cell = (text: string) => el('td', { className: 'number' }, text);
+  const rows = choice.candidates.map((one) => el('tr', { className: one.taken ? 'taken' : one.front ? '' : 'quiet' },
+    el('td', {}, one.options.replace('--method ', '').replaceAll(' --', ', ')), cell(one.rel_err === null ? short(one.rms) : percent(one.rel_err)), cell(bytesText(one.bytes))));
+  return el('details', { className: 'more-options choice' }, el('summary', {}, 'chosen from'), el('p', { className: 'quiet' }, `Taken: ${choice.why}.`),
+    el('table', { aria: { label: 'methods tried' } }, el('tr', {}, el('th', {}, 'method'), el('th', {}, 'error'), el('th', {}, 'size')), ...rows));
+}
+
 // The card; `open`: the rest is unfolded.
 export function skinCard(skin: Skin, figures: Figures | null | undefined, vertices: number, open: boolean): HTMLElement {
   const { facts } = skin;
@@ -73,5 +82,6 @@ export function skinCard(skin: Skin, figures: Figures | null | undefined, vertic
     ]));
     card.append(more);
   }
+  if (skin.choice) card.append(choiceTable(skin.choice));
   return card;
 }

@@ -12,6 +12,7 @@ export interface Option {
 
 const ANY_CORRECTIVE = ['psd', 'wpsd', 'eigen', 'kernel'];
 
+// '' leaves the choice to the program.
 export const METHODS: Record<string, { text: string; blend: string; corrective: string }> = {
   kernel: { text: 'few displacements per vertex, learned; the best on unseen poses', blend: 'file', corrective: 'kernel' },
   eigen: { text: 'EigenSkin: few displacements per joint', blend: 'file', corrective: 'eigen' },

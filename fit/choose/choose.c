@@ -1,0 +1,584 @@
+/* choose.c: which method suits the examples and the budget best.
+
+   1. The examples are dealt to five folds (fold.c). One of every method is fitted without the first, as large as the
+      budget allows, and measured on it: its error, its bytes by packing, its time by running it.
+   2. Those far behind the best are out. The others are tried on the next fold, and so on; the less they differ, the more
+      folds it takes. Errors are pooled, without each method's worst examples (forecast.c).
+   3. The best is fitted to all examples. If it has become too large for the budget by that, it is made smaller.
+
+   Sizes are not compared: error falls as a method grows, and what a fold of few examples says of two sizes is mostly
+   chance. Only where an error is to be reached, or for the report, smaller sizes are tried, on the first fold. */
+
+#include "fit/choose/choose.h"
+#include "fit/examples/clean.h"
+#include "fit/fitting.h"
+#include "rig/clock.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_EXAMPLES = 4, LEAST_FOLDS = 3, FEW_HELD = 100, MOST_TRIES = 5 };
+/* A method whose error is larger than that of the best by this is out after one, two, ... folds. */
+static const double BEHIND[PELT_CHOICE_FOLDS] = {1.25, 1.15, 1.1, 1.06, 1};
+/* The same while few examples, FEW_HELD, have been held out. */
+static const double FAR_BEHIND[PELT_CHOICE_FOLDS] = {1.5, 1.35, 1.25, 1.15, 1};
+static const double LITTLE_LEFT = 0.2; /* relative error below which driven joints, which take long, are not tried */
+static const double EXACT = 2e-6;      /* of the diagonal: errors below are all the same */
+static const double MARGIN = 0.98;     /* of a budget: a fit to all examples is a little larger than one to most */
+static const double TEXTS = 3000;      /* bytes in which a skin describes itself, about */
+
+typedef struct choosing {
+    pelt_bundle *bundle;
+    pelt_examples examples;
+    pelt_fit_options given;
+    pelt_budget budget; /* in total */
+    pelt_progress progress;
+    pelt_arena *arena;
+    int *folds; /* [example] */
+    pelt_fold fold;
+    bool unclean;
+    pelt_contender list[PELT_MOST_CONTENDERS];
+    size_t count;
+    double base; /* bytes of the plain blend */
+    double told; /* progress so far */
+} choosing;
+
+/* -- Errors -------------------------------------------------------------------------------------------------------- */
+
+/* Of a candidate over its first folds. */
+static double error_over(const pelt_contender *c, uint32_t folds, double *relative) {
+    size_t count = 0, n = 0;
+    for (uint32_t i = 0; i < folds; i++) count += c->measures[i]->frame_count;
+    double *squares = calloc(2 * count + 1, sizeof *squares), *blend = squares + count;
+    *relative = 0;
+    if (!squares) return NAN;
+    for (uint32_t i = 0; i < folds; i++)
+        for (uint32_t f = 0; f < c->measures[i]->frame_count; f++, n++) {
+            squares[n] = pow(c->measures[i]->frame_rms[f], 2);
+            blend[n] = pow(c->measures[i]->frame_blend[f], 2);
+        }
+    double rms = pelt_forecast(count, squares, blend, relative);
+    free(squares);
+    return rms;
+}
+
+/* Errors below what files can hold are equal. */
+static double judged(const choosing *s, double rms) { return fmax(rms, EXACT * (double)s->bundle->mesh.diagonal); }
+
+/* The candidate that is ahead: the most folds, then the least error, then the fewest bytes. */
+static pelt_contender *leader(choosing *s) {
+    pelt_contender *best = NULL;
+    for (pelt_contender *c = s->list; c < s->list + s->count; c++) {
+        if (!c->is_racing || !c->fold_count) continue;
+        double a = judged(s, c->rms), b = best ? judged(s, best->rms) : 0;
+        if (!best || c->fold_count > best->fold_count ||
+            (c->fold_count == best->fold_count && (a < b || (a == b && c->bytes < best->bytes))))
+            best = c;
+    }
+    return best;
+}
+
+/* A candidate that was tried on fewer folds than the one ahead is expected to differ from it as it did on these. */
+static void forecast(pelt_contender *c, const pelt_contender *ahead) {
+    double relative, before, own = error_over(c, c->fold_count, &relative);
+    c->rms = own, c->rel_err = relative;
+    if (!ahead || ahead == c || ahead->fold_count <= c->fold_count) return;
+    double rms = error_over(ahead, c->fold_count, &before);
+    if (rms > 0) c->rms *= ahead->rms / rms;
+    if (before > 0) c->rel_err *= ahead->rel_err / before;
+}
+
+/* Of the methods by the one ahead, of other sizes by that of their method which was tried most. */
+static void forecast_all(choosing *s) {
+    const pelt_contender *ahead = leader(s);
+    for (int other_sizes = 0; other_sizes < 2; other_sizes++)
+        for (pelt_contender *c = s->list; c < s->list + s->count; c++) {
+            const pelt_contender *most = c;
+            for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
+                if (o->row == c->row && o->fold_count > most->fold_count) most = o;
+            if (c->fold_count && (most != c) == other_sizes) forecast(c, other_sizes ? most : ahead);
+        }
+}
+
+/* -- One fold ------------------------------------------------------------------------------------------------------ */
+
+static bool is_final(const pelt_error *error) {
+    return error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY;
+}
+
+
+/* Tries a candidate; one that cannot be fitted is out, with the reason. */
+static pelt_result try_one(choosing *s, pelt_contender *c, double high, pelt_error *error) {
+    pelt_result result = pelt_fold_try(&s->fold, c, c->fold_count == 0, s->told, high, error);
+    s->told = high;
+    if (result && is_final(error)) return result;
+    if (result) {
+        c->is_racing = false;
+        c->remark = pelt_arena_format(s->arena, "%s", error->text);
+        return PELT_OK;
+    }
+    c->rms = error_over(c, c->fold_count, &c->rel_err);
+    if (c->fold_count > 1) return PELT_OK;
+    bool all_poses = c->options.corrective == PELT_CORRECTIVE_PSD || c->options.corrective == PELT_CORRECTIVE_WPSD;
+    double more = (double)s->examples.count / (double)s->fold.kept.count;
+    if (all_poses && !c->options.psd.poses) c->bytes = s->base + (c->bytes - s->base) * more;
+    c->bytes += TEXTS;
+    return PELT_OK;
+}
+
+static double share(const choosing *s, const pelt_contender *c) {
+    return pelt_budget_share(&s->budget, c->bytes, c->seconds);
+}
+
+/* Room for another size of a candidate, or NULL. */
+static pelt_contender *add_size(choosing *s, const pelt_contender *c, uint32_t size) {
+    if (s->count == PELT_MOST_CONTENDERS) return NULL;
+    pelt_contender *other = &s->list[s->count];
+    *other = (pelt_contender){.options = c->options, .row = c->row, .is_racing = true};
+    if (!pelt_resize_contender(other, &s->given, size)) return NULL;
+    s->count++;
+    return other;
+}
+
+/* The size between two whose share of the budget is just below 1, if shares grow evenly. */
+static uint32_t fitting_size(double small, double share_small, double large, double share_large) {
+    double at = small + (large - small) * (MARGIN - share_small) / fmax(share_large - share_small, 1e-9);
+    return (uint32_t)fmax(fmin(floor(at), large - 1), 1);
+}
+
+/* Makes a candidate that is too large smaller until it is within the budget. Those that are not do not race. */
+static pelt_result shrink(choosing *s, pelt_contender *c, double high, pelt_error *error) {
+    double small = 0, share_small = pelt_budget_share(&s->budget, s->base, 0);
+    for (int i = 0; i < MOST_TRIES && c->fold_count && share(s, c) > MARGIN; i++) {
+        uint32_t large = pelt_usual_size(c, s->fold.kept.count);
+        c->is_racing = false;
+        c->remark = "too large";
+        if (large <= small + 1) return PELT_OK;
+        pelt_contender *next = add_size(s, c, fitting_size(small, share_small, large, share(s, c)));
+        if (!next) return PELT_OK;
+        pelt_result result = try_one(s, next, high, error);
+        if (result) return result;
+        c = next;
+    }
+    return PELT_OK;
+}
+
+/* The largest size within the budget may lie above the last that was tried. */
+static pelt_result grow(choosing *s, size_t first, double high, pelt_error *error) {
+    pelt_contender *below = NULL, *above = NULL;
+    for (pelt_contender *c = s->list + first; c < s->list + s->count; c++) {
+        if (c->row != s->list[first].row || !c->fold_count) continue;
+        if (share(s, c) <= MARGIN)
+            below = !below || c->size > below->size ? c : below;
+        else
+            above = !above || share(s, c) < share(s, above) ? c : above;
+    }
+    if (!below || !above) return PELT_OK;
+    double large = pelt_usual_size(above, s->fold.kept.count);
+    uint32_t size = fitting_size(below->size, share(s, below), large, share(s, above));
+    if (size <= below->size) return PELT_OK;
+    pelt_contender *next = add_size(s, below, size);
+    pelt_result result = next ? try_one(s, next, high, error) : PELT_OK;
+    if (result || !next || !next->fold_count) return result;
+    pelt_contender *loser = share(s, next) <= MARGIN ? below : next;
+    loser->is_racing = false;
+    loser->remark = loser == below ? "a larger one is within the budget" : "too large";
+    return PELT_OK;
+}
+
+/* The first fold: one of every method. Driven joints only if nothing else leaves little. */
+static pelt_result screen(choosing *s, double high, pelt_error *error) {
+    size_t rows = s->count;
+    double begin = s->told;
+    for (size_t i = 0; i < rows; i++) {
+        double end = begin + (high - begin) * (double)(i + 1) / (double)rows;
+        const pelt_contender *best = leader(s);
+        if (s->list[i].options.blend == PELT_BLEND_JOINTS && best && best->rel_err < LITTLE_LEFT) {
+            s->list[i].is_racing = false;
+            s->list[i].remark = "not tried: others leave little";
+            continue;
+        }
+        pelt_result result = try_one(s, &s->list[i], end, error);
+        if (!result && !i) s->base = s->list[0].bytes;
+        if (!result) result = shrink(s, &s->list[i], end, error);
+        if (!result) result = grow(s, i, end, error);
+        if (result) return result;
+    }
+    return PELT_OK;
+}
+
+/* Smaller sizes of what may be taken: to reach an error with few bytes, and for the report. */
+static pelt_result try_smaller(choosing *s, double high, pelt_error *error) {
+    static const uint32_t SIZES[] = {7, 5, 3, 2, 1}, SHOWN[] = {5, 2};
+    bool all = s->budget.error > 0;
+    size_t rows = s->count;
+    const pelt_contender *best = leader(s);
+    for (size_t i = 0; i < rows; i++) {
+        const pelt_contender *c = &s->list[i];
+        if (!c->is_racing || !c->fold_count || c->options.corrective != PELT_CORRECTIVE_KERNEL) continue;
+        if (!all && c != best) continue;
+        for (size_t k = 0; k < (all ? sizeof SIZES : sizeof SHOWN) / sizeof *SIZES; k++) {
+            uint32_t size = (all ? SIZES : SHOWN)[k];
+            pelt_contender *other = size < pelt_usual_size(c, 0) ? add_size(s, c, size) : NULL;
+            pelt_result result = other ? try_one(s, other, high, error) : PELT_OK;
+            if (result) return result;
+            if (other && other->fold_count) other->is_racing = false;
+        }
+    }
+    return PELT_OK;
+}
+
+/* -- The race ------------------------------------------------------------------------------------------------------ */
+
+static bool has_held_few(const pelt_contender *c) {
+    size_t count = 0;
+    for (uint32_t i = 0; c && i < c->fold_count; i++) count += c->measures[i]->frame_count;
+    return count < FEW_HELD;
+}
+
+/* Who is far behind is out; returns how many are left. */
+static size_t drop_slow(choosing *s, uint32_t folds) {
+    const pelt_contender *best = leader(s);
+    double behind = (has_held_few(best) ? FAR_BEHIND : BEHIND)[folds - 1];
+    size_t left = 0;
+    for (pelt_contender *c = s->list; c < s->list + s->count && best; c++) {
+        if (!c->is_racing) continue;
+        if (c != best && !(c->fold_count == best->fold_count && judged(s, c->rms) <= behind * judged(s, best->rms))) {
+            c->is_racing = false;
+            if (!c->remark)
+                c->remark = pelt_arena_format(s->arena, "behind after %u fold%s", folds, folds > 1 ? "s" : "");
+        }
+        left += c->is_racing;
+    }
+    return left;
+}
+
+/* Whether further folds would tell more. */
+static bool is_settled(choosing *s, size_t left, uint32_t folds) {
+    return left <= 1 && folds >= LEAST_FOLDS && !has_held_few(leader(s));
+}
+
+static pelt_result race(choosing *s, double high, pelt_error *error) {
+    double begin = s->told;
+    size_t left = drop_slow(s, 1);
+    for (int own = 1; own < PELT_CHOICE_FOLDS && !is_settled(s, left, (uint32_t)own); own++) {
+        double end = begin + (high - begin) * own / (PELT_CHOICE_FOLDS - 1);
+        pelt_fold_close(&s->fold);
+        pelt_result result =
+            pelt_fold_open(&s->fold, s->bundle, s->examples, s->folds, own, s->unclean, &s->progress, s->told, error);
+        if (!result && !s->fold.held.count) continue;
+        size_t racing = left, done = 0;
+        for (size_t i = 0; i < s->count && !result; i++) {
+            if (!s->list[i].is_racing) continue;
+            double part = begin + (end - begin) * (double)++done / (double)racing;
+            result = try_one(s, &s->list[i], fmax(part, s->told), error);
+        }
+        if (result) return result;
+        left = drop_slow(s, (uint32_t)own + 1);
+    }
+    return PELT_OK;
+}
+
+/* -- The choice ---------------------------------------------------------------------------------------------------- */
+
+static bool is_within(const choosing *s, const pelt_contender *c) {
+    return c->fold_count && share(s, c) <= 1 && !(s->budget.error > 0 && c->rms > s->budget.error);
+}
+
+/* Of those within the budget that have not been beaten: the most accurate, or, to reach an error, the smallest. */
+static pelt_contender *take(choosing *s) {
+    pelt_contender *best = NULL;
+    bool smallest = s->budget.error > 0;
+    uint32_t most = 0;
+    for (pelt_contender *c = s->list; c < s->list + s->count; c++)
+        if (is_within(s, c) && c->fold_count > most) most = c->fold_count;
+    for (pelt_contender *c = s->list; c < s->list + s->count; c++) {
+        if (!is_within(s, c) || (!smallest && c->fold_count < most)) continue;
+        double a = judged(s, c->rms), b = best ? judged(s, best->rms) : 0;
+        bool better = best && (smallest ? c->bytes < best->bytes : a < b || (a == b && c->bytes < best->bytes));
+        if (!best || better) best = c;
+    }
+    return best;
+}
+
+/* -- Out of reach -------------------------------------------------------------------------------------------------- */
+
+static const char *cost_text(const choosing *s, const pelt_contender *c) {
+    const pelt_mesh *mesh = &s->bundle->mesh;
+    return pelt_arena_format(s->arena, "%.0f kB (%.0f bytes/vertex), %.3g us, an error of %.3g (%.3g%%)", c->bytes / 1e3,
+                             c->bytes / mesh->vertex_count, 1e6 * c->seconds, c->rms,
+                             100 * c->rms / fmax((double)mesh->diagonal, 1e-30));
+}
+
+/* The best that was tried without one of the limits. */
+static const pelt_contender *best_without(choosing *s, pelt_budget without) {
+    pelt_budget budget = s->budget;
+    s->budget = without;
+    const pelt_contender *best = take(s);
+    s->budget = budget;
+    return best;
+}
+
+/* What could be reached, and what to relax for it. */
+static pelt_result refuse(choosing *s, pelt_error *error) {
+    pelt_budget no_error = s->budget, no_cost = s->budget;
+    no_error.error = 0, no_cost.bytes = no_cost.seconds = 0;
+    const pelt_contender *small = NULL, *accurate = s->budget.error > 0 ? best_without(s, no_error) : NULL;
+    for (const pelt_contender *c = s->list; c < s->list + s->count; c++)
+        if (c->fold_count && (!small || share(s, c) < share(s, small))) small = c;
+    const pelt_contender *reaching = s->budget.error > 0 ? best_without(s, no_cost) : NULL;
+    if (!small) return pelt_fail(error, PELT_ERROR_DATA, "no method can be fitted: %s", s->list[0].remark);
+    if (accurate && reaching)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "budget: nothing is within it: the most accurate within its size and time has %s (%s); allow that "
+                         "error, or %s (%s)",
+                         cost_text(s, accurate), pelt_contender_name(s->arena, accurate), cost_text(s, reaching),
+                         pelt_contender_name(s->arena, reaching));
+    if (accurate)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "budget: nothing reaches the error; the most accurate has %s (%s): allow more, or add examples",
+                         cost_text(s, accurate), pelt_contender_name(s->arena, accurate));
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "budget: nothing is within it; the cheapest has %s (%s): allow at least %.2g times as much%s",
+                     cost_text(s, small), pelt_contender_name(s->arena, small), share(s, small) + 0.005,
+                     s->budget.bytes > 0 && s->budget.seconds > 0 ? " of both" : "");
+}
+
+/* -- What is told -------------------------------------------------------------------------------------------------- */
+
+static const char *explain(choosing *s, const pelt_contender *c) {
+    const pelt_contender *next = NULL;
+    for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
+        if (o->row != c->row && is_within(s, o) && (!next || o->rms < next->rms)) next = o;
+    if (!c->fold_count) return "there are too few examples to hold some out, so nothing was compared";
+    if (s->budget.error > 0) return "the smallest within the budget that reaches the error";
+    if (!next) return "the only one within the budget";
+    return pelt_arena_format(s->arena, "the most accurate%s on held-out examples: %s has %.2f times its error",
+                             s->budget.bytes > 0 || s->budget.seconds > 0 ? " within the budget" : "",
+                             pelt_contender_name(s->arena, next), next->rms / fmax(c->rms, 1e-300));
+}
+
+static int by_error(const void *a, const void *b) {
+    const pelt_candidate *x = a, *y = b;
+    if (!x->fold_count != !y->fold_count) return x->fold_count ? -1 : 1;
+    if (x->fold_count && x->rms != y->rms) return x->rms < y->rms ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static pelt_result tell(choosing *s, const pelt_contender *chosen, pelt_front *front, pelt_error *error) {
+    pelt_candidate *list = PELT_NEW(s->arena, s->count, pelt_candidate);
+    const char *why = explain(s, chosen);
+    if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
+    for (size_t i = 0; i < s->count; i++) {
+        const pelt_contender *c = &s->list[i];
+        bool beaten = false;
+        for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
+            beaten |= o->fold_count && ((o->bytes < c->bytes && o->rms <= c->rms) ||
+                                        (o->bytes <= c->bytes && o->rms < c->rms));
+        list[i] = (pelt_candidate){.name = pelt_contender_name(s->arena, c),
+                                   .options = c->options,
+                                   .fold_count = c->fold_count,
+                                   .rms = c->rms,
+                                   .rel_err = c->rel_err,
+                                   .bytes = c->bytes,
+                                   .seconds = c->seconds,
+                                   .is_front = c->fold_count && !beaten,
+                                   .is_within = is_within(s, c),
+                                   .remark = c->remark};
+    }
+    const char *name = pelt_contender_name(s->arena, chosen);
+    if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
+    qsort(list, s->count, sizeof *list, by_error);
+    *front = (pelt_front){.count = s->count, .list = list, .why = why};
+    while (strcmp(list[front->chosen].name, name)) front->chosen++;
+    return PELT_OK;
+}
+
+/* -- The final fit ------------------------------------------------------------------------------------------------- */
+
+/* The measures of a candidate's folds as one. */
+static pelt_measure *pool(const choosing *s, const pelt_contender *c, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_measure *all = PELT_NEW(arena, 1, pelt_measure);
+    uint32_t frames = 0, vertices = s->bundle->mesh.vertex_count;
+    for (uint32_t i = 0; i < c->fold_count; i++) frames += c->measures[i]->frame_count;
+    float *by_frame = PELT_NEW(arena, 3 * (size_t)frames, float), *by_vertex = PELT_NEW(arena, 2 * (size_t)vertices, float);
+    if (pelt_arena_failed(arena)) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
+    *all = (pelt_measure){.vertex_count = vertices, .arena = arena, .jump = NAN, .jump_max = NAN};
+    all->frame_rms = by_frame, all->frame_max = by_frame + frames, all->frame_blend = by_frame + 2 * (size_t)frames;
+    all->vertex_rms = by_vertex, all->vertex_rough = by_vertex + vertices;
+    double diagonal = s->bundle->mesh.diagonal > 0 ? (double)s->bundle->mesh.diagonal : 1, blend = 0;
+    for (uint32_t i = 0; i < c->fold_count; i++) {
+        const pelt_measure *m = c->measures[i];
+        double part = (double)m->frame_count / frames;
+        if (m->max > all->max) {
+            all->max = m->max, all->worst_vertex = m->worst_vertex;
+            all->worst_frame = all->frame_count + m->worst_frame;
+        }
+        if (m->jump_max > all->jump_max || (isnan(all->jump_max) && isfinite(m->jump_max))) {
+            all->jump = m->jump, all->jump_max = m->jump_max, all->jump_vertex = m->jump_vertex;
+            all->jump_frame = all->frame_count + m->jump_frame;
+        }
+        for (uint32_t f = 0; f < m->frame_count; f++, all->frame_count++) {
+            all->frame_rms[all->frame_count] = m->frame_rms[f], all->frame_max[all->frame_count] = m->frame_max[f];
+            all->frame_blend[all->frame_count] = m->frame_blend[f];
+        }
+        for (uint32_t v = 0; v < vertices; v++) {
+            all->vertex_rms[v] += (float)part * m->vertex_rms[v] * m->vertex_rms[v];
+            all->vertex_rough[v] += (float)part * m->vertex_rough[v] * m->vertex_rough[v];
+        }
+        all->roughness += part * m->roughness * m->roughness, blend += part * pow(m->blend_fraction, 2);
+        all->normal_rms_degrees += part * pow(m->normal_rms_degrees, 2);
+        all->normal_max_degrees = fmax(all->normal_max_degrees, m->normal_max_degrees);
+        all->point_count = m->point_count, all->mean_edge = m->mean_edge;
+    }
+    for (uint32_t v = 0; v < 2 * vertices; v++) by_vertex[v] = sqrtf(by_vertex[v]);
+    all->roughness = sqrt(all->roughness), all->normal_rms_degrees = sqrt(all->normal_rms_degrees);
+    all->rms = c->rms, all->rms_fraction = c->rms / diagonal, all->max_fraction = all->max / diagonal;
+    all->rel_err = c->measures[0]->rel_err > 0 ? c->rel_err : 0, all->blend_fraction = sqrt(blend);
+    return all;
+}
+
+/* The examples of the folds that a candidate was tried on, fold by fold. */
+static pelt_examples list_held(choosing *s, const pelt_contender *c) {
+    pelt_examples held = {.list = PELT_NEW(s->arena, s->examples.count, pelt_example)};
+    uint32_t done = 0;
+    for (int own = 0; own < PELT_CHOICE_FOLDS && done < c->fold_count && held.list; own++) {
+        size_t before = held.count;
+        for (size_t e = 0; e < s->examples.count; e++)
+            if (s->folds[e] == own) held.list[held.count++] = s->examples.list[e];
+        done += held.count > before;
+    }
+    return held;
+}
+
+/* Fits to all examples; if that is too large, somewhat smaller. */
+static pelt_bytes *fit_all(choosing *s, pelt_contender *c, pelt_fit_report *report, pelt_front *front,
+                           pelt_error *error) {
+    for (int i = 0;; i++) {
+        pelt_fit_options options = c->options;
+        if (tell(s, c, front, error)) return NULL;
+        pelt_measure *forecast = report && c->fold_count ? pool(s, c, error) : NULL;
+        if (report && c->fold_count && !forecast) return NULL;
+        options.progress = s->progress;
+        pelt_forecasted known = {forecast, list_held(s, c), front, s->told};
+        pelt_bytes *bytes = pelt_fit_forecast(s->bundle, s->examples, &options, &known, report, error);
+        if (!bytes || !(s->budget.bytes > 0) || (double)bytes->size <= s->budget.bytes || i == MOST_TRIES) {
+            if (bytes) ((pelt_candidate *)front->list)[front->chosen].bytes = (double)bytes->size;
+            return bytes;
+        }
+        uint32_t large = pelt_usual_size(c, s->examples.count);
+        double base = pelt_budget_share(&s->budget, s->base, 0), own = (double)bytes->size / s->budget.bytes;
+        bool smaller = large > 1 && pelt_resize_contender(c, &s->given, fitting_size(0, base, large, own));
+        pelt_bytes_free(bytes);
+        pelt_fit_report_free(report);
+        if (!smaller) return refuse(s, error), NULL;
+    }
+}
+
+void pelt_front_free(pelt_front *front) {
+    if (!front) return;
+    pelt_arena_free(front->arena);
+    *front = (pelt_front){0};
+}
+
+/* -- The call ------------------------------------------------------------------------------------------------------ */
+
+static pelt_result check(const choosing *s, const pelt_fit_options *o, pelt_error *error) {
+    if (o && (o->blend || o->corrective || o->preset || o->method))
+        return pelt_fail_option(error, o->method   ? "method"
+                                       : o->blend  ? "blend"
+                                       : o->preset ? "preset"
+                                                   : "corrective",
+                                "is what pelt_choose chooses: leave it 0, or call pelt_fit");
+    if (o && o->holdout != 0)
+        return pelt_fail_option(error, "holdout", "is for a single method: choosing has folds of its own");
+    if (!s->examples.count)
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: there are no examples to choose by: name clips that have frames and true positions",
+                         s->bundle->path);
+    return pelt_check_examples(s->bundle, s->examples, true, error);
+}
+
+/* Whether all examples fit their poses: then folds need no second look. And where normals come from. */
+static pelt_result prepare(choosing *s, pelt_error *error) {
+    pelt_fitting f = {.bundle = s->bundle, .given = s->bundle, .examples = s->examples, .told = s->progress};
+    const pelt_contender *corrected = NULL;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->list[i].options.corrective != PELT_CORRECTIVE_NONE) corrected = &s->list[i];
+    if (corrected) f.options = corrected->options;
+    pelt_begin_part(&f, 0, 0.05);
+    pelt_result result = pelt_clean_examples(&f, s->arena, error);
+    s->unclean = f.bundle != s->bundle;
+    if (f.options.normals == PELT_NORMALS_AUTO && s->budget.bytes > 0) f.options.normals = PELT_NORMALS_SURFACE;
+    if (!result && corrected) result = pelt_choose_normals(&f, error);
+    for (size_t i = 0; i < s->count && corrected; i++)
+        if (s->list[i].options.corrective != PELT_CORRECTIVE_NONE) s->list[i].options.normals = f.options.normals;
+    s->told = 0.05;
+    return result;
+}
+
+/* With so few examples that none can be held out there is nothing to go by: the method that suits most. */
+static pelt_contender *usual(choosing *s) {
+    for (size_t i = 0; i < s->count; i++)
+        if (s->list[i].options.kernel.family == PELT_FAMILY_KERNEL) return &s->list[i];
+    return &s->list[s->count - 1];
+}
+
+static pelt_result compare(choosing *s, pelt_contender **chosen, pelt_error *error) {
+    s->folds = PELT_NEW(s->arena, s->examples.count, int);
+    if (!s->folds) return pelt_no_memory(error);
+    pelt_deal_examples(s->bundle, s->examples, s->folds);
+    pelt_result result =
+        pelt_fold_open(&s->fold, s->bundle, s->examples, s->folds, 0, s->unclean, &s->progress, s->told, error);
+    if (!result && !s->fold.held.count) return *chosen = usual(s), PELT_OK;
+    if (!result) result = screen(s, 0.35, error);
+    if (!result) result = try_smaller(s, 0.4, error);
+    if (!result) result = race(s, 0.7, error);
+    if (result) return result;
+    forecast_all(s);
+    *chosen = take(s);
+    return *chosen ? PELT_OK : refuse(s, error);
+}
+
+static pelt_bytes *choose(choosing *s, pelt_fit_report *report, pelt_front *front, pelt_error *error) {
+    pelt_contender *chosen = NULL;
+    s->count = pelt_list_contenders(s->bundle, &s->given, s->list, error);
+    if (!s->count || prepare(s, error)) return NULL;
+    if (s->examples.count < LEAST_EXAMPLES)
+        chosen = usual(s);
+    else if (compare(s, &chosen, error))
+        return NULL;
+    return fit_all(s, chosen, report, front, error);
+}
+
+pelt_bytes *pelt_choose(pelt_bundle *bundle, pelt_examples examples, const pelt_budget *budget,
+                        const pelt_fit_options *options, pelt_fit_report *report, pelt_front *front,
+                        pelt_error *error) {
+    pelt_error unwanted;
+    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
+    if (!error) error = &unwanted;
+    *error = (pelt_error){0};
+    if (front) *front = (pelt_front){0};
+    if (report) *report = (pelt_fit_report){0};
+    if (PELT_MISSING(bundle, error) || (budget && pelt_budget_check(budget, error))) return NULL;
+    choosing *s = calloc(1, sizeof *s);
+    if (!s || !(s->arena = pelt_arena_new(0))) return free(s), pelt_no_memory(error), NULL;
+    s->bundle = bundle, s->examples = examples;
+    if (options) s->given = *options, s->progress = options->progress;
+    s->given.progress = (pelt_progress){0};
+    s->budget = pelt_budget_of(budget, &bundle->mesh);
+    pelt_front told = {0};
+    pelt_bytes *bytes = check(s, options, error) ? NULL : choose(s, report, &told, error);
+    if (bytes && front) *front = told;
+    pelt_fold_close(&s->fold);
+    for (size_t i = 0; i < s->count; i++)
+        for (uint32_t k = 0; k < s->list[i].fold_count; k++) pelt_measure_free(s->list[i].measures[k]);
+    if (bytes && front)
+        front->arena = s->arena, front->seconds = pelt_wall_seconds() - wall, front->cpu_seconds = pelt_cpu_seconds() - cpu;
+    else
+        pelt_arena_free(s->arena);
+    if (!bytes) pelt_fit_report_free(report);
+    free(s);
+    return bytes;
+}

@@ -1,0 +1,90 @@
+/* forecast.c: what the errors of held-out examples say of new poses. */
+
+#include "fit/choose/choose.h"
+#include "fit/examples/poses.h"
+#include <math.h>
+#include <stdlib.h>
+
+static const double TRIMMED = 0.05, MOST = 0.5;
+
+typedef struct pair {
+    double square, blend;
+} pair;
+
+static int compare_pairs(const void *a, const void *b) {
+    const pair *x = a, *y = b;
+    if (x->square != y->square) return x->square < y->square ? -1 : 1;
+    return x->blend < y->blend ? -1 : x->blend > y->blend;
+}
+
+double pelt_forecast(size_t count, const double *squares, const double *blend, double *relative) {
+    pair *list = calloc(count + 1, sizeof *list);
+    size_t kept = count - (size_t)(TRIMMED * (double)count + 0.5);
+    double sum = 0, base = 0;
+    *relative = 0;
+    if (!list || !count) return free(list), NAN;
+    for (size_t i = 0; i < count; i++) list[i] = (pair){squares[i], blend[i]};
+    qsort(list, count, sizeof *list, compare_pairs);
+    for (size_t i = 0; i < kept; i++) sum += list[i].square, base += list[i].blend;
+    free(list);
+    if (base > 0) *relative = sqrt(sum / base);
+    return sqrt(sum / (double)kept);
+}
+
+static int falling(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return x > y ? -1 : x < y;
+}
+
+size_t pelt_few_with_most(size_t count, const float *rms, double *share) {
+    float *list = calloc(count + 1, sizeof *list);
+    size_t few = (size_t)(TRIMMED * (double)count), n = 0;
+    double all = 0, sum = 0;
+    *share = 0;
+    if (!list) return 0;
+    for (size_t i = 0; i < count; i++) list[i] = rms[i], all += (double)rms[i] * rms[i];
+    qsort(list, count, sizeof *list, falling);
+    while (n < few && !(sum > MOST * all)) sum += (double)list[n] * list[n], n++;
+    free(list);
+    if (!(sum > MOST * all)) return 0;
+    *share = sum / all;
+    return n;
+}
+
+typedef struct doubting {
+    pelt_arena *arena;
+    const pelt_bundle *bundle;
+    pelt_examples examples;
+    uint32_t movers;
+    bool together; /* some example moves two things */
+} doubting;
+
+static pelt_result look_at_poses(void *user, pelt_error *error) {
+    (void)error;
+    doubting *d = user;
+    pelt_poses poses;
+    pelt_poses_of(d->arena, d->bundle, d->examples, &(pelt_fit_options){0}, &poses);
+    d->movers = poses.mover_count;
+    for (uint32_t e = 0; e < poses.count; e++) d->together |= !poses.rest[e] && poses.sweep_of[e] == PELT_NO_MOVER;
+    return PELT_OK;
+}
+
+pelt_result pelt_doubt_forecast(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                                const pelt_measure *held, pelt_findings *findings, pelt_error *error) {
+    PELT_SCOPED pelt_arena *work = pelt_arena_new(0);
+    doubting d = {.arena = work, .bundle = bundle, .examples = examples};
+    pelt_result result = work ? pelt_stage(work, look_at_poses, &d, error) : pelt_no_memory(error);
+    if (result) return result;
+    double share = 0;
+    size_t few = held ? pelt_few_with_most(held->frame_count, held->frame_rms, &share) : 0;
+    if (few)
+        pelt_find(findings, arena, PELT_WARNING, "few-hold-most",
+                  "%zu of %u held-out examples have %.0f%% of the squared error: they lie beyond the others, and say "
+                  "little of new poses; examples between would help",
+                  few, held->frame_count, 100 * share);
+    if (d.movers > 1 && !d.together)
+        pelt_find(findings, arena, PELT_WARNING, "one-joint-each",
+                  "every example moves one joint alone, so nothing shows how the skin looks when several move: expect "
+                  "larger errors there than in the held-out examples, and add some that move several");
+    return PELT_OK;
+}
