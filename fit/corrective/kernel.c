@@ -591,8 +591,8 @@ static void validate_pairs(kernel_fit *k) {
     pelt_kernel_memory none = {0}, *m = k->f->memory ? k->f->memory : &none;
     if (!(m->pairs_left > 0)) {
         m->pairs = START;
-        m->pairs_left = pelt_kernel_validate(k->f->arena, &k->poses, &k->positions.u, &k->inputs, k->f->options.threads,
-                                             &m->pairs);
+        m->pairs_left =
+            pelt_kernel_validate(k->f->arena, &k->poses, &k->positions.u, &k->inputs, k->f->options.threads, &m->pairs);
     }
     k->left = m->pairs_left, k->settings = m->pairs;
 }
@@ -601,8 +601,8 @@ static void validate_pairs(kernel_fit *k) {
 static void validate_near(kernel_fit *k) {
     pelt_kernel_memory none = {0}, *m = k->f->memory ? k->f->memory : &none;
     if (!(m->near_left > 0))
-        m->near_left = pelt_neighbor_validate(k->f->arena, &k->poses, &k->positions.u, &k->near, k->f->options.threads,
-                                              &m->near);
+        m->near_left =
+            pelt_neighbor_validate(k->f->arena, &k->poses, &k->positions.u, &k->near, k->f->options.threads, &m->near);
     if (m->near_left < k->left) k->left = m->near_left, k->settings = m->near, k->regress = &k->near;
 }
 
