@@ -31,8 +31,9 @@ static bool read_options(fitting *f) {
     if (!cli_budget(args, &f->budget) || !cli_fit_options(args, f->arena, &words, true, &f->options)) return false;
     if (!cli_number(args, "holdout", &f->options.holdout)) return false;
     if (cli_value(args, "holdout") && cli_chooses(args))
-        return cli_misuse(args, "--holdout is for a single method: name one, or leave it out; choosing holds examples out "
-                                "in turn"),
+        return cli_misuse(args,
+                          "--holdout is for a single method: name one, or leave it out; choosing holds examples out "
+                          "in turn"),
                false;
     if (cli_value(args, "holdout") && f->options.holdout == 0) f->options.holdout = -1;
     if (f->progress) f->options.progress = *f->progress;
@@ -117,7 +118,8 @@ static int print_result(fitting *f, const char *path) {
     if (r->holdout) {
         cli_measure_text(r->holdout, text, sizeof text);
         if (f->front.count)
-            cli_say(f->args, "  held out  %s  on %zu examples, by fits to the others; rms and rel_err without the worst 5%%\n",
+            cli_say(f->args,
+                    "  held out  %s  on %zu examples, by fits to the others; rms and rel_err without the worst 5%%\n",
                     text, r->held.count);
         else
             cli_say(f->args, "  held out  %s  on %zu examples, by a fit to the other %zu\n", text, r->held.count,
@@ -305,8 +307,10 @@ const cli_command cli_fit = {
     "Named controls are columns of body.CLIP.csv, one row per frame, or tracks of the file. If a file has several "
     "objects, each may have its own cache, body.OBJECT.CLIP.pc2. A cache with one point for all vertices that the "
     "file splits at a seam, as Blender writes it, is matched to them. --method ssd, alone or with --blend distance, "
-    "needs no examples: the weights come from the file, or from the distance to the bones. Without a method all of them "
-    "are tried on examples held out in turn, and the best is fitted; other options hold for all, and methods that do not "
+    "needs no examples: the weights come from the file, or from the distance to the bones. Without a method all of "
+    "them "
+    "are tried on examples held out in turn, and the best is fitted; other options hold for all, and methods that do "
+    "not "
     "use a given one are not tried. The training error is that of the skin written; the held-out error is that of fits "
     "that did not see those examples.",
     run,
@@ -321,7 +325,8 @@ const cli_command cli_fit = {
       "A preset of blend and corrective; default: chosen by cross-validation, or none if only --blend is given."},
      {"budget", "LIMITS",
       "What the skin may cost, such as \"500 kB, 20 us, 1 mm\", any of them: bytes, kB, MB, bytes/vertex; us, ms, "
-      "ns/vertex, of a frame on one core; mm, cm, m, % of the diagonal, in new poses. The most accurate method within it is "
+      "ns/vertex, of a frame on one core; mm, cm, m, % of the diagonal, in new poses. The most accurate method within "
+      "it is "
       "taken; if it names an error, the smallest."},
      {"blend", "file|distance|fit|joints",
       "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "

@@ -24,8 +24,12 @@ static void say_candidate(const cli_args *args, const pelt_front *front, const p
     bool chosen = c == front->list + front->chosen;
     char relative[16] = "-";
     if (c->rel_err > 0) snprintf(relative, sizeof relative, "%.3f", c->rel_err);
-    cli_say(args, "  %c %-48s %7s %9.4g %9.1f %8.2f  %s\n", chosen ? '>' : c->is_front ? '*' : ' ', c->name + 9, relative,
-            c->rms, c->bytes / vertices, 1e9 * c->seconds / vertices, c->remark ? c->remark : "");
+    cli_say(args, "  %c %-48s %7s %9.4g %9.1f %8.2f  %s\n",
+            chosen        ? '>'
+            : c->is_front ? '*'
+                          : ' ',
+            c->name + 9, relative, c->rms, c->bytes / vertices, 1e9 * c->seconds / vertices,
+            c->remark ? c->remark : "");
 }
 
 void cli_say_front(const cli_args *args, const pelt_front *front, uint32_t vertex_count) {
@@ -42,16 +46,15 @@ void cli_say_front(const cli_args *args, const pelt_front *front, uint32_t verte
 
 static json_t *candidate_json(const pelt_candidate *c, double vertices) {
     bool tried = c->fold_count > 0;
-    return pelt_json_pack("{options:s, method:s, blend:s, corrective:s, folds:u, rms:o, rel_err:o, bytes:o, "
-                          "bytes_per_vertex:o, ns_per_vertex:o, front:b, within:b, remark:o}",
-                          c->name, pelt_method_name(c->options.method), pelt_blend_name(c->options.blend),
-                          pelt_corrective_name(c->options.corrective), c->fold_count,
-                          tried ? pelt_json_number(c->rms) : json_null(),
-                          tried && c->rel_err > 0 ? pelt_json_number(c->rel_err) : json_null(),
-                          tried ? pelt_json_number(c->bytes) : json_null(),
-                          tried ? pelt_json_number(c->bytes / vertices) : json_null(),
-                          tried ? pelt_json_number(1e9 * c->seconds / vertices) : json_null(), c->is_front,
-                          c->is_within, c->remark ? pelt_json_text(c->remark) : json_null());
+    return pelt_json_pack(
+        "{options:s, method:s, blend:s, corrective:s, folds:u, rms:o, rel_err:o, bytes:o, "
+        "bytes_per_vertex:o, ns_per_vertex:o, front:b, within:b, remark:o}",
+        c->name, pelt_method_name(c->options.method), pelt_blend_name(c->options.blend),
+        pelt_corrective_name(c->options.corrective), c->fold_count, tried ? pelt_json_number(c->rms) : json_null(),
+        tried && c->rel_err > 0 ? pelt_json_number(c->rel_err) : json_null(),
+        tried ? pelt_json_number(c->bytes) : json_null(), tried ? pelt_json_number(c->bytes / vertices) : json_null(),
+        tried ? pelt_json_number(1e9 * c->seconds / vertices) : json_null(), c->is_front, c->is_within,
+        c->remark ? pelt_json_text(c->remark) : json_null());
 }
 
 json_t *cli_front_json(const pelt_front *front, uint32_t vertex_count) {

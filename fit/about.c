@@ -193,10 +193,10 @@ static json_t *front_json(const pelt_front *front) {
     json_t *list = json_array();
     for (const pelt_candidate *c = front->list; c < front->list + front->count; c++)
         if (c->fold_count)
-            list = pelt_json_append(
-                list, pelt_json_pack("{options:s, rms:f, rel_err:o, bytes:f, front:b, taken:b}", c->name, c->rms,
-                                     c->rel_err > 0 ? pelt_json_number(c->rel_err) : json_null(), c->bytes, c->is_front,
-                                     c == front->list + front->chosen));
+            list = pelt_json_append(list,
+                                    pelt_json_pack("{options:s, rms:f, rel_err:o, bytes:f, front:b, taken:b}", c->name,
+                                                   c->rms, c->rel_err > 0 ? pelt_json_number(c->rel_err) : json_null(),
+                                                   c->bytes, c->is_front, c == front->list + front->chosen));
     return pelt_json_pack("{why:s, candidates:o}", front->why, list);
 }
 

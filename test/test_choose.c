@@ -257,8 +257,8 @@ static void an_error_that_is_named_is_enough(void **state) {
     pelt_bytes *skin = pelt_choose(bundle, all_of(bundle, "train"), NULL, NULL, NULL, &best, &error);
     if (!skin) fail_msg("%s", error.text);
     double wanted = 4 * chosen(&best)->rms;
-    pelt_bytes *small = pelt_choose(bundle, all_of(bundle, "train"), &(pelt_budget){.error = wanted}, NULL, NULL, &enough,
-                                    &error);
+    pelt_bytes *small =
+        pelt_choose(bundle, all_of(bundle, "train"), &(pelt_budget){.error = wanted}, NULL, NULL, &enough, &error);
     if (!small) fail_msg("%s", error.text);
     assert_true(chosen(&enough)->rms <= wanted);
     assert_true(small->size < skin->size);

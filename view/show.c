@@ -128,8 +128,7 @@ static json_t *skins_json(const view_character *character, uint32_t c) {
             pelt_json_pack(
                 "{index:u, name:s, file:o, bytes:z, facts:o, choice:o, figures:o, errors:o, measure:o, vertices:o, "
                 "inside:o}",
-                s,
-                skin->name, pelt_json_format("data/c%u/skin%u.pelt", c, s), skin->bytes->size,
+                s, skin->name, pelt_json_format("data/c%u/skin%u.pelt", c, s), skin->bytes->size,
                 facts_json(skin->skin.facts), choice_json(&skin->skin),
                 pelt_json_format("data/c%u/skin%u/figures.json", c, s),
                 any ? pelt_json_format("data/c%u/skin%u/clip%%d.json", c, s) : json_null(),

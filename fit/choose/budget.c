@@ -70,7 +70,7 @@ static pelt_result check_pairs(const pelt_budget *b, pelt_error *error) {
 }
 
 pelt_result pelt_budget_check(const pelt_budget *b, pelt_error *error) {
-    const double values[] = {b->bytes,  b->bytes_per_vertex, b->seconds, b->seconds_per_vertex,
+    const double values[] = {b->bytes, b->bytes_per_vertex, b->seconds, b->seconds_per_vertex,
                              b->error, b->error_fraction};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (!(values[i] >= 0 && isfinite(values[i])))

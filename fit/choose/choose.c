@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_EXAMPLES = 4, LEAST_FOLDS = 3, FEW_HELD = 100, MOST_TRIES = 5 };
+enum { LEAST_EXAMPLES = 4, LEAST_FOLDS = 2, FEW_HELD = 90, MOST_TRIES = 5 };
 /* A method whose error is larger than that of the best by this is out after one, two, ... folds. */
 static const double BEHIND[PELT_CHOICE_FOLDS] = {1.25, 1.15, 1.1, 1.06, 1};
 /* The same while few examples, FEW_HELD, have been held out. */
@@ -105,7 +105,6 @@ static void forecast_all(choosing *s) {
 static bool is_final(const pelt_error *error) {
     return error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY;
 }
-
 
 /* Tries a candidate; one that cannot be fitted is out, with the reason. */
 static pelt_result try_one(choosing *s, pelt_contender *c, double high, pelt_error *error) {
@@ -216,7 +215,7 @@ static pelt_result try_smaller(choosing *s, double high, pelt_error *error) {
     for (size_t i = 0; i < rows; i++) {
         const pelt_contender *c = &s->list[i];
         if (!c->is_racing || !c->fold_count || c->options.corrective != PELT_CORRECTIVE_KERNEL) continue;
-        if (!all && c != best) continue;
+        if (!all && (c != best || c->options.kernel.family == PELT_FAMILY_FEATURES)) continue; /* these train anew */
         for (size_t k = 0; k < (all ? sizeof SIZES : sizeof SHOWN) / sizeof *SIZES; k++) {
             uint32_t size = (all ? SIZES : SHOWN)[k];
             pelt_contender *other = size < pelt_usual_size(c, 0) ? add_size(s, c, size) : NULL;
@@ -305,8 +304,8 @@ static pelt_contender *take(choosing *s) {
 
 static const char *cost_text(const choosing *s, const pelt_contender *c) {
     const pelt_mesh *mesh = &s->bundle->mesh;
-    return pelt_arena_format(s->arena, "%.0f kB (%.0f bytes/vertex), %.3g us, an error of %.3g (%.3g%%)", c->bytes / 1e3,
-                             c->bytes / mesh->vertex_count, 1e6 * c->seconds, c->rms,
+    return pelt_arena_format(s->arena, "%.0f kB (%.0f bytes/vertex), %.3g us, an error of %.3g (%.3g%%)",
+                             c->bytes / 1e3, c->bytes / mesh->vertex_count, 1e6 * c->seconds, c->rms,
                              100 * c->rms / fmax((double)mesh->diagonal, 1e-30));
 }
 
@@ -329,15 +328,17 @@ static pelt_result refuse(choosing *s, pelt_error *error) {
     const pelt_contender *reaching = s->budget.error > 0 ? best_without(s, no_cost) : NULL;
     if (!small) return pelt_fail(error, PELT_ERROR_DATA, "no method can be fitted: %s", s->list[0].remark);
     if (accurate && reaching)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "budget: nothing is within it: the most accurate within its size and time has %s (%s); allow that "
-                         "error, or %s (%s)",
-                         cost_text(s, accurate), pelt_contender_name(s->arena, accurate), cost_text(s, reaching),
-                         pelt_contender_name(s->arena, reaching));
+        return pelt_fail(
+            error, PELT_ERROR_DATA,
+            "budget: nothing is within it: the most accurate within its size and time has %s (%s); allow that "
+            "error, or %s (%s)",
+            cost_text(s, accurate), pelt_contender_name(s->arena, accurate), cost_text(s, reaching),
+            pelt_contender_name(s->arena, reaching));
     if (accurate)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "budget: nothing reaches the error; the most accurate has %s (%s): allow more, or add examples",
-                         cost_text(s, accurate), pelt_contender_name(s->arena, accurate));
+        return pelt_fail(
+            error, PELT_ERROR_DATA,
+            "budget: nothing reaches the error; the most accurate has %s (%s): allow more, or add examples",
+            cost_text(s, accurate), pelt_contender_name(s->arena, accurate));
     return pelt_fail(error, PELT_ERROR_DATA,
                      "budget: nothing is within it; the cheapest has %s (%s): allow at least %.2g times as much%s",
                      cost_text(s, small), pelt_contender_name(s->arena, small), share(s, small) + 0.005,
@@ -373,8 +374,8 @@ static pelt_result tell(choosing *s, const pelt_contender *chosen, pelt_front *f
         const pelt_contender *c = &s->list[i];
         bool beaten = false;
         for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
-            beaten |= o->fold_count && ((o->bytes < c->bytes && o->rms <= c->rms) ||
-                                        (o->bytes <= c->bytes && o->rms < c->rms));
+            beaten |= o->fold_count &&
+                      ((o->bytes < c->bytes && o->rms <= c->rms) || (o->bytes <= c->bytes && o->rms < c->rms));
         list[i] = (pelt_candidate){.name = pelt_contender_name(s->arena, c),
                                    .options = c->options,
                                    .fold_count = c->fold_count,
@@ -402,7 +403,8 @@ static pelt_measure *pool(const choosing *s, const pelt_contender *c, pelt_error
     pelt_measure *all = PELT_NEW(arena, 1, pelt_measure);
     uint32_t frames = 0, vertices = s->bundle->mesh.vertex_count;
     for (uint32_t i = 0; i < c->fold_count; i++) frames += c->measures[i]->frame_count;
-    float *by_frame = PELT_NEW(arena, 3 * (size_t)frames, float), *by_vertex = PELT_NEW(arena, 2 * (size_t)vertices, float);
+    float *by_frame = PELT_NEW(arena, 3 * (size_t)frames, float),
+          *by_vertex = PELT_NEW(arena, 2 * (size_t)vertices, float);
     if (pelt_arena_failed(arena)) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
     *all = (pelt_measure){.vertex_count = vertices, .arena = arena, .jump = NAN, .jump_max = NAN};
     all->frame_rms = by_frame, all->frame_max = by_frame + frames, all->frame_blend = by_frame + 2 * (size_t)frames;
@@ -486,10 +488,11 @@ void pelt_front_free(pelt_front *front) {
 
 static pelt_result check(const choosing *s, const pelt_fit_options *o, pelt_error *error) {
     if (o && (o->blend || o->corrective || o->preset || o->method))
-        return pelt_fail_option(error, o->method   ? "method"
-                                       : o->blend  ? "blend"
-                                       : o->preset ? "preset"
-                                                   : "corrective",
+        return pelt_fail_option(error,
+                                o->method   ? "method"
+                                : o->blend  ? "blend"
+                                : o->preset ? "preset"
+                                            : "corrective",
                                 "is what pelt_choose chooses: leave it 0, or call pelt_fit");
     if (o && o->holdout != 0)
         return pelt_fail_option(error, "holdout", "is for a single method: choosing has folds of its own");
@@ -575,7 +578,8 @@ pelt_bytes *pelt_choose(pelt_bundle *bundle, pelt_examples examples, const pelt_
     for (size_t i = 0; i < s->count; i++)
         for (uint32_t k = 0; k < s->list[i].fold_count; k++) pelt_measure_free(s->list[i].measures[k]);
     if (bytes && front)
-        front->arena = s->arena, front->seconds = pelt_wall_seconds() - wall, front->cpu_seconds = pelt_cpu_seconds() - cpu;
+        front->arena = s->arena, front->seconds = pelt_wall_seconds() - wall,
+        front->cpu_seconds = pelt_cpu_seconds() - cpu;
     else
         pelt_arena_free(s->arena);
     if (!bytes) pelt_fit_report_free(report);

@@ -603,7 +603,8 @@ static void cluster_into(feature_fit *k, uint32_t count, double per_point) {
     count = count < LEAST_CLUSTERS ? LEAST_CLUSTERS : count;
     x->clusters = pelt_cluster(f->arena, &x->fitted, &f->bundle->mesh, f->model.positions, count, per_point, threads);
     if (normals->there)
-        normals->clusters = pelt_cluster_tilts(f->arena, &x->fitted, &x->clusters, &normals->fitted, per_point, threads);
+        normals->clusters =
+            pelt_cluster_tilts(f->arena, &x->fitted, &x->clusters, &normals->fitted, per_point, threads);
     else
         normals->clusters.ranks = PELT_NEW(f->arena, x->clusters.count, uint32_t);
 }

@@ -872,9 +872,9 @@ typedef struct pelt_candidate {
 typedef struct pelt_front {
     size_t count, chosen;
     const pelt_candidate *list;
-    const char *why;          /* a sentence: why the chosen one was taken */
+    const char *why;             /* a sentence: why the chosen one was taken */
     double seconds, cpu_seconds; /* of choosing and fitting */
-    struct pelt_arena *arena; /* owns all of it */
+    struct pelt_arena *arena;    /* owns all of it */
 } pelt_front;
 
 PELT_API void pelt_front_free(pelt_front *front); /* frees the contents; NULL is fine */
