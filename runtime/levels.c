@@ -92,50 +92,6 @@ pelt_result pelt_check_levels(const pelt_skin *skin, uint64_t size) {
 
 uint32_t pelt_level_count(const pelt_skin *skin) { return skin->levels ? skin->levels->level_count : 1; }
 
-static const void *array_of(const pelt_skin *skin, uint64_t offset) { return (const char *)skin->levels + offset; }
-
-/* Of a skin that has levels. */
-static const pelt_file_level *levels_of(const pelt_skin *skin) { return array_of(skin, skin->levels->levels); }
-
-pelt_detail pelt_detail_of(const pelt_skin *skin, float level) {
-    float most = (float)(pelt_level_count(skin) - 1);
-    if (!(level > 0)) return (pelt_detail){0, 0};
-    if (level >= most) return (pelt_detail){(uint32_t)most, 0};
-    return (pelt_detail){(uint32_t)level, level - floorf(level)};
-}
-
-int pelt_is_displaced(const pelt_skin *skin, uint32_t level) {
-    return pelt_has_corrective(skin) && (!skin->levels || level < skin->levels->displaced_count);
-}
-
-float pelt_weighted_share(const pelt_skin *skin, pelt_detail detail) {
-    return skin->levels && detail.level + 1 == skin->levels->displaced_count ? 1 - detail.fade : 1;
-}
-
-const uint8_t *pelt_last_levels(const pelt_skin *skin) {
-    return skin->levels && skin->levels->last ? array_of(skin, skin->levels->last) : NULL;
-}
-
-pelt_rows pelt_level_rows(const pelt_skin *skin, uint32_t level) {
-    pelt_rows rows = pelt_skin_rows(skin);
-    if (level && levels_of(skin)[level].row_ends) rows.ends = array_of(skin, levels_of(skin)[level].row_ends);
-    return rows;
-}
-
-pelt_rows pelt_level_tilts(const pelt_skin *skin, uint32_t level) {
-    pelt_rows tilts = pelt_skin_tilts(skin);
-    if (level && levels_of(skin)[level].tilt_ends) tilts.ends = array_of(skin, levels_of(skin)[level].tilt_ends);
-    return tilts;
-}
-
-pelt_entries pelt_level_entries(const pelt_skin *skin, uint32_t level) {
-    const pelt_file_level *own = level ? &levels_of(skin)[level] : NULL;
-    for (; level && !own->block_first; level--) own--;
-    if (!level) return (pelt_entries){skin->block_first, skin->entry_joints, skin->entry_weights, 0};
-    return (pelt_entries){array_of(skin, own->block_first), array_of(skin, own->entry_joints),
-                          array_of(skin, own->entry_weights), 0};
-}
-
 /* -- Which level --------------------------------------------------------------------------------------------------- */
 
 void pelt_get_level(const pelt_skin *skin, uint32_t level, pelt_level_facts *facts) {
@@ -158,7 +114,7 @@ void pelt_get_level(const pelt_skin *skin, uint32_t level, pelt_level_facts *fac
             most = used > most ? used : most;
         }
     facts->influences = most;
-    if (skin->levels) facts->rms = levels_of(skin)[level].rms, facts->p95 = levels_of(skin)[level].p95;
+    if (skin->levels) facts->rms = pelt_levels_of(skin)[level].rms, facts->p95 = pelt_levels_of(skin)[level].p95;
 }
 
 /* Between levels l and l + 1 vertices are at most (1 - f) p95_l + f p95_(l+1) away, so fading along with the allowed
@@ -170,7 +126,7 @@ float pelt_level(const pelt_skin *skin, const pelt_level_view *view) {
         return 0;
     float half = view->field_of_view / 2,
           allowed = pixels * 2 * view->distance * sinf(half) / cosf(half) / view->height;
-    const pelt_file_level *levels = levels_of(skin);
+    const pelt_file_level *levels = pelt_levels_of(skin);
     uint32_t l = 0, last = skin->levels->level_count - 1;
     while (l < last && levels[l + 1].p95 <= allowed) l++;
     if (l == last) return (float)last;

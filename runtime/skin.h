@@ -91,7 +91,7 @@ typedef struct pelt_entries {
     uint32_t origin;
 } pelt_entries;
 
-/* -- Levels of detail (levels.c) ----------------------------------------------------------------------------------- */
+/* -- Levels of detail: inline, since other libraries use them too --------------------------------------------------- */
 
 /* A whole level, and how far it has faded to the next. */
 typedef struct pelt_detail {
@@ -99,22 +99,63 @@ typedef struct pelt_detail {
     float fade; /* at least 0, less than 1 */
 } pelt_detail;
 
+static inline const void *pelt_levels_array(const pelt_skin *skin, uint64_t offset) {
+    return (const char *)skin->levels + offset;
+}
+
+/* Of a skin that has levels. */
+static inline const pelt_file_level *pelt_levels_of(const pelt_skin *skin) {
+    return (const pelt_file_level *)pelt_levels_array(skin, skin->levels->levels);
+}
+
 /* Of a skin's own levels the nearest; level 0 for what is not a number. */
-pelt_detail pelt_detail_of(const pelt_skin *skin, float level);
+static inline pelt_detail pelt_detail_of(const pelt_skin *skin, float level) {
+    float most = skin->levels ? (float)(skin->levels->level_count - 1) : 0;
+    float inside = !(level > 0) ? 0 : level < most ? level : most;
+    pelt_detail detail = {(uint32_t)inside, inside - (float)(uint32_t)inside};
+    return detail;
+}
 
 /* 1 if the corrective counts at this level. */
-int pelt_is_displaced(const pelt_skin *skin, uint32_t level);
+static inline int pelt_is_displaced(const pelt_skin *skin, uint32_t level) {
+    return pelt_has_corrective(skin) && (!skin->levels || level < skin->levels->displaced_count);
+}
 
 /* How much of the displacements of the weighted form is left. */
-float pelt_weighted_share(const pelt_skin *skin, pelt_detail detail);
+static inline float pelt_weighted_share(const pelt_skin *skin, pelt_detail detail) {
+    return skin->levels && detail.level + 1 == skin->levels->displaced_count ? 1 - detail.fade : 1;
+}
 
 /* The last level that has each coefficient; NULL: all levels have all of them. */
-const uint8_t *pelt_last_levels(const pelt_skin *skin);
+static inline const uint8_t *pelt_last_levels(const pelt_skin *skin) {
+    return skin->levels && skin->levels->last ? (const uint8_t *)pelt_levels_array(skin, skin->levels->last) : NULL;
+}
 
 /* The rows and tilts, and the joints, of a level. */
-pelt_rows pelt_level_rows(const pelt_skin *skin, uint32_t level);
-pelt_rows pelt_level_tilts(const pelt_skin *skin, uint32_t level);
-pelt_entries pelt_level_entries(const pelt_skin *skin, uint32_t level);
+static inline pelt_rows pelt_level_rows(const pelt_skin *skin, uint32_t level) {
+    pelt_rows rows = pelt_skin_rows(skin);
+    uint64_t ends = level ? pelt_levels_of(skin)[level].row_ends : 0;
+    if (ends) rows.ends = (const uint32_t *)pelt_levels_array(skin, ends);
+    return rows;
+}
+
+static inline pelt_rows pelt_level_tilts(const pelt_skin *skin, uint32_t level) {
+    pelt_rows tilts = pelt_skin_tilts(skin);
+    uint64_t ends = level ? pelt_levels_of(skin)[level].tilt_ends : 0;
+    if (ends) tilts.ends = (const uint32_t *)pelt_levels_array(skin, ends);
+    return tilts;
+}
+
+static inline pelt_entries pelt_level_entries(const pelt_skin *skin, uint32_t level) {
+    pelt_entries entries = {skin->block_first, skin->entry_joints, skin->entry_weights, 0};
+    while (level && !pelt_levels_of(skin)[level].block_first) level--;
+    if (!level) return entries;
+    const pelt_file_level *own = &pelt_levels_of(skin)[level];
+    entries.first = (const uint32_t *)pelt_levels_array(skin, own->block_first);
+    entries.joints = (const uint16_t *)pelt_levels_array(skin, own->entry_joints);
+    entries.weights = (const float *)pelt_levels_array(skin, own->entry_weights);
+    return entries;
+}
 
 /* Checks the section LEVL; the others have been checked. */
 pelt_result pelt_check_levels(const pelt_skin *skin, uint64_t size);
