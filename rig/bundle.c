@@ -270,7 +270,8 @@ static pelt_result check_clip(const pelt_bundle *bundle, const pelt_clip_input *
                          input->poses ? "their" : "no", MOST_FRAMES);
     double rate = input->frames_per_second;
     if (rate != 0 && !(rate >= 1e-3 && rate <= 1e4))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %g frames per second; 0.001 to 10000 is possible", where, rate);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %g frames per second; 0.001 to 10000 is possible", where,
+                         rate);
     for (size_t i = 0; i < frames * joints; i++) {
         const char *problem = transform_problem(&input->poses[i]);
         if (problem)

@@ -13,8 +13,9 @@ class Panel:
 
 class PELT_UL_worst(bpy.types.UIList):
     def draw_item(self, context, layout, data, item, icon, active, active_property, index=0, flag=0):
-        layout.label(text=f"{item.clip}  {item.frame}")
-        layout.label(text=f"rms {item.rms:.4g}  max {item.largest:.4g}")
+        row = layout.split(factor=0.65)
+        row.label(text=f"{item.frame}  {item.clip}")
+        row.label(text=f"{item.rms:.2g}")
 
 
 class PELT_PT_fit(Panel, bpy.types.Panel):
@@ -73,9 +74,9 @@ class PELT_PT_preview(Panel, bpy.types.Panel):
         if collection and collection.name in preview.figures:
             rms, largest = preview.figures[collection.name]
             diagonal = collection["pelt_diagonal"]
-            layout.label(text=f"This frame: rms {100 * rms / diagonal:.3f}%, largest {100 * largest / diagonal:.3f}%")
+            layout.label(text=f"Now: {100 * rms / diagonal:.3f}%, max {100 * largest / diagonal:.3f}%")
         if len(settings.worst):
-            layout.label(text="Worst frames:")
+            layout.label(text="Worst frames, and their rms:")
             layout.template_list("PELT_UL_worst", "", settings, "worst", settings, "worst_index", rows=4)
 
 

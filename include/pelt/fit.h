@@ -292,9 +292,9 @@ typedef struct pelt_clip_input {
     const char *name; /* unique within the bundle */
     uint32_t frame_count;
     const pelt_transform *poses; /* [frame_count][joint_count] */
-    const float *positions; /* [frame_count][vertex_count][3] true positions; NULL: a motion to play, not examples */
-    const float *controls;  /* [frame_count][count of the bundle's controls]; NULL: all at rest */
-    const float *normals;   /* [frame_count][vertex_count][3] true normals of any length; NULL: those of the surface
+    const float *positions;   /* [frame_count][vertex_count][3] true positions; NULL: a motion to play, not examples */
+    const float *controls;    /* [frame_count][count of the bundle's controls]; NULL: all at rest */
+    const float *normals;     /* [frame_count][vertex_count][3] true normals of any length; NULL: those of the surface
                                through the true positions, smooth and hard where the character's normals are. Length 0
                                means unknown: neither fitted nor measured */
     double frames_per_second; /* for files that players play; 0: 30 */

@@ -46,7 +46,7 @@ def prepare():
     size = max(skins[0].dimensions)
     settings = bpy.context.scene.pelt
     settings.source, settings.actions, settings.method, settings.options = "ACTIONS", "train_Armature", "kernel", "threads=1"
-    settings.offset, settings.scale = (0, -0.75 * size, 0), 0.05
+    settings.offset, settings.scale = (0, -0.6 * size, 0), 0.01
     settings.step = 4
     rig.hide_set(True)
     return 1.0
@@ -63,7 +63,7 @@ def open_tab():
     """Tabs are vertical at the right edge; pelt's is the last of four."""
     regions = view()[2]
     ui = regions["UI"]
-    click(ui.x + ui.width - 10, ui.y + ui.height - 190)
+    click(ui.x + ui.width - 10, ui.y + ui.height - 158)
     return 1.5
 
 
