@@ -29,7 +29,8 @@ typedef struct pelt_fitting {
     const pelt_steps *steps; /* [joint] of driven joints that no rules choose; NULL: half turns only */
     pelt_bundle *given; /* by the caller: `bundle` may be a clean copy of it, and errors are those against this one */
     double noise;       /* in every coordinate of the examples, before it was removed (examples/clean.c); 0: none */
-    double pull;        /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
+    pelt_bytes *confidence; /* the section CONF, or NULL: the skin will not know its errors */
+    double pull;            /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
 } pelt_fitting;
 
 /* Whether correctives change the rest normals too. */

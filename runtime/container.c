@@ -27,8 +27,8 @@ pelt_result pelt_find_sections(const void *bytes, const pelt_known_section *know
                                uint64_t *sizes) {
     const pelt_container *header = bytes;
     const pelt_file_section *table = (const pelt_file_section *)((const char *)bytes + PELT_HEADER_SIZE);
-    uint32_t found = 0, needed = 0;
-    for (int k = 0; k < count; k++) needed |= (uint32_t)(known[k].always != 0) << k;
+    uint64_t found = 0, needed = 0;
+    for (int k = 0; k < count; k++) needed |= (uint64_t)(known[k].always != 0) << k;
     for (uint32_t i = 0; i < header->section_count; i++) {
         const pelt_file_section *section = &table[i];
         if (section->offset % PELT_ALIGN || section->offset > header->file_size ||
@@ -39,11 +39,11 @@ pelt_result pelt_find_sections(const void *bytes, const pelt_known_section *know
             if (section->flags & PELT_SECTION_REQUIRED) return PELT_ERROR_UNSUPPORTED;
             continue;
         }
-        if (found & 1u << k || (known[k].size && section->size != known[k].size)) return PELT_ERROR_FORMAT;
+        if (found & UINT64_C(1) << k || (known[k].size && section->size != known[k].size)) return PELT_ERROR_FORMAT;
         const void *data = (const char *)bytes + section->offset;
         memcpy((char *)object + known[k].field, &data, sizeof data);
         sizes[k] = section->size;
-        found |= 1u << k;
+        found |= UINT64_C(1) << k;
     }
     return (found & needed) == needed ? PELT_OK : PELT_ERROR_FORMAT;
 }

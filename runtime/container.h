@@ -27,7 +27,7 @@ typedef struct pelt_known_section {
     uint64_t size; /* required size in bytes; 0: any */
 } pelt_known_section;
 
-/* Sets the fields of `object` to the sections of a checked container; sizes [count] gets their bytes. At most 32
+/* Sets the fields of `object` to the sections of a checked container; sizes [count] gets their bytes. At most 64
    sections can be known. */
 pelt_result pelt_find_sections(const void *bytes, const pelt_known_section *known, int count, void *object,
                                uint64_t *sizes);

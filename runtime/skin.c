@@ -4,7 +4,7 @@
 #include "runtime/loops.h"
 #include <string.h>
 
-_Static_assert(PELT_SECTION_COUNT <= 32, "pelt_find_sections keeps a bit for each");
+_Static_assert(PELT_SECTION_COUNT <= 64, "pelt_find_sections keeps a bit for each");
 
 static pelt_result find_sections(const void *bytes, pelt_skin *skin, uint64_t sizes[PELT_SECTION_COUNT]) {
     const pelt_known_section known[PELT_SECTION_COUNT] = {
@@ -175,6 +175,7 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     if (result == PELT_OK) result = check_blocks(&opened);
     if (result == PELT_OK) result = pelt_check_corrective(&opened, sizes);
     if (result == PELT_OK) result = check_rings(&opened, sizes[PELT_SECTION_RINGS]);
+    if (result == PELT_OK) result = pelt_check_confidence(&opened, sizes[PELT_SECTION_CONFIDENCE]);
     if (result == PELT_OK) result = check_facts(opened.facts, sizes[PELT_SECTION_FACTS]);
     if (result == PELT_OK && !pelt_is_text(opened.about, sizes[PELT_SECTION_ABOUT])) result = PELT_ERROR_FORMAT;
     if (result != PELT_OK) return result;
