@@ -60,7 +60,7 @@ static bool add_contestant(comparison *c, char *word) {
     if (blend) *blend = 0, words.blend = blend + 1;
     if (corrective) *corrective = 0, words.corrective = corrective + 1;
     if (!cli_fit_options(c->args, c->arena, &words, false, &one->options)) return false;
-    one->options.holdout = -1;
+    one->options.holdout = -1, one->options.no_confidence = 1;
     return true;
 }
 

@@ -59,6 +59,8 @@ static int eval_clip(const cli_args *args, cli_deformer *by, pelt_bundle *bundle
     if (flat && !args->quiet)
         cli_fail("note: joints of scale 0 flatten %u vertices in the rest pose of %s; they stay there", flat,
                  bundle->path);
+    int code = cli_value(args, "confidence") ? cli_write_confidence(args, by, clip) : CLI_DONE;
+    if (code) return code;
     if (options.like)
         cli_say(args, "%s: clip %s, as %s has it\n", path, clip->name, options.like);
     else
@@ -73,6 +75,10 @@ static int check_words(const cli_args *args) {
     if (!clip && !live) return cli_misuse(args, "--clip CLIP or --live STREAM is missing: name what to deform");
     if (clip && live) return cli_misuse(args, "--clip and --live exclude each other: choose one");
     if (cli_value(args, "like") && live) return cli_misuse(args, "--like needs --clip: a stream has no frame numbers");
+    const char *confidence = cli_value(args, "confidence");
+    if (confidence && live) return cli_misuse(args, "--confidence needs --clip: a stream may never end");
+    if (confidence && !cli_is_confidence_file(confidence))
+        return cli_misuse(args, "--confidence %s: the file must be a .csv, .json or .npy", confidence);
     if (cli_value(args, "rate") && !live) return cli_misuse(args, "--rate needs --live");
     if (args->json && !strcmp(cli_value(args, "output"), "-"))
         return cli_misuse(args, "--json and positions cannot both go to standard output: name a file with -o");
@@ -92,6 +98,11 @@ static int run(const cli_args *args) {
     const pelt_clip *clip = bundle && name ? pelt_bundle_clip(bundle, name, PELT_NEED_POSE, &error) : NULL;
     pelt_player *player = clip || (bundle && !name) ? pelt_player_new(&skin, bundle, &error) : NULL;
     cli_deformer by = {.player = player, .skin = &skin};
+    if (cli_value(args, "confidence") && !skin.confidence) {
+        pelt_bytes_free(bytes), pelt_bundle_free(bundle), pelt_player_free(player);
+        return cli_fail("%s does not know its own errors: fit it again with more examples, and without --no-confidence",
+                        args->inputs[0]);
+    }
     if (player) cli_note_controls(args, &skin, bundle);
     if (!bundle) {
         code = cli_error(&error);
@@ -131,6 +142,8 @@ const cli_command cli_eval = {
       "numbers. It is of the same clip, or CLIP=CACHE.",
       CLI_INPUT},
      CLI_LEVEL_OPTION,
+     {"confidence", "FILE",
+      "Also write the error to expect of every frame, as a whole and by region: .csv, .json or .npy.", CLI_OUTPUT},
      {"device", "D", "Where to deform: cpu (default), gl, cuda; one of several as gl:1."}},
     .example = "pelt eval arm.pelt arm.glb --clip test -o deformed.pc2",
 };

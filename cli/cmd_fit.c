@@ -36,6 +36,7 @@ static bool read_options(fitting *f) {
                           "in turn"),
                false;
     if (cli_value(args, "holdout") && f->options.holdout == 0) f->options.holdout = -1;
+    f->options.no_confidence = cli_value(args, "no-confidence") != NULL;
     if (f->progress) f->options.progress = *f->progress;
     return true;
 }
@@ -92,6 +93,18 @@ static void print_convergence(const fitting *f) {
                 i + 1 == b->round_count ? " of the diagonal after each round\n" : "");
 }
 
+/* What the skin knows of its own errors, or why it knows nothing. */
+static void say_confidence(const fitting *f) {
+    const pelt_confidence_findings *c = &f->report.confidence;
+    if (c->regions)
+        cli_say(f->args,
+                "  confidence: of %u regions, calibrated on %u held-out examples: correlation %.2f, said %.1f times "
+                "the true error (median)\n",
+                c->regions, c->frames, c->correlation, c->median);
+    else if (f->examples.count && !f->options.no_confidence)
+        cli_say(f->args, "  confidence: none: %u examples could be held out, too few to calibrate it\n", c->frames);
+}
+
 static int print_result(fitting *f, const char *path) {
     char text[200];
     const pelt_fit_report *r = &f->report;
@@ -125,6 +138,7 @@ static int print_result(fitting *f, const char *path) {
             cli_say(f->args, "  held out  %s  on %zu examples, by a fit to the other %zu\n", text, r->held.count,
                     r->kept.count);
     }
+    say_confidence(f);
     json_t *object = pelt_json_pack(
         "{skin:s, method:s, blend:s, corrective:s, preset:o, train:o, holdout:o, bytes:z, bytes_per_vertex:f, "
         "seconds:f, cpu_seconds:f, warnings:o}",
@@ -140,6 +154,11 @@ static int print_result(fitting *f, const char *path) {
         json_object_set_new(object, keys[i], value ? json_incref(value) : json_null());
     }
     json_decref(figures);
+    const pelt_confidence_findings *c = &r->confidence;
+    json_object_set_new(object, "confidence",
+                        c->regions ? pelt_json_pack("{regions:u, frames:u, correlation:f, median:f}", c->regions,
+                                                    c->frames, c->correlation, c->median)
+                                   : json_null());
     return cli_print_json(f->args, object);
 }
 
@@ -341,6 +360,7 @@ const cli_command cli_fit = {
       "--influences 4."},
      CLI_FIT_OPTIONS,
      {"holdout", "FRACTION", "Examples held out to measure the error on; default 0.2, 0 skips it."},
+     {"no-confidence", NULL, "Do not let the skin know its own errors (see pelt eval --confidence)."},
      {"force", NULL, "Fit even if the input looks inconsistent."}},
     .example = "pelt fit arm.glb --train train --method kernel -o arm.pelt",
 };

@@ -60,6 +60,22 @@ static void set_mesh_hash(json_t *object, uint64_t hash) {
     json_object_set_new(object, "mesh_hash", json_string(text));
 }
 
+/* What the skin knows of its own errors. */
+static json_t *confidence_of(const cli_args *args, const pelt_skin *skin) {
+    const pelt_file_confidence *c = skin->confidence;
+    json_t *names = json_array();
+    if (!c) return json_decref(names), json_null();
+    for (uint32_t r = 0; r < c->region_count; r++)
+        names = pelt_json_append(names, pelt_json_text(pelt_confidence_region_name(skin, r)));
+    cli_say(args,
+            "  confidence in %u regions, calibrated on %u held-out examples: correlation %.2f, said %.1f times the "
+            "true error (median)\n",
+            c->region_count, c->frame_count, (double)c->correlation, (double)c->median);
+    return pelt_json_pack("{regions:o, frames:u, correlation:f, median:f, frame_margin:f, region_margin:f}", names,
+                          c->frame_count, (double)c->correlation, (double)c->median, (double)c->frame_margin,
+                          (double)c->region_margin);
+}
+
 static json_t *info_skin(const cli_args *args, const char *path, pelt_error *error) {
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(path, &skin, error);
@@ -86,11 +102,13 @@ static json_t *info_skin(const cli_args *args, const char *path, pelt_error *err
         cli_say(args, relative > 0 ? "  rel_err %.3f\n" : "\n", relative);
     }
     json_t *levels = cli_say_levels(args, &skin);
+    json_t *confidence = confidence_of(args, &skin);
     json_t *object =
         pelt_json_pack("{file:s, kind:s, vertices:u, blocks:u, joints:u, tangents:b, driven:o, controls:o, entries:u, "
                        "bytes:z, bytes_per_vertex:f, about:o}",
                        path, "skin", skin.vertex_count, skin.block_count, skin.joint_count, skin.rest_tangents != NULL,
                        driven, controls, skin.entry_count, bytes->size, (double)bytes->size / skin.vertex_count, about);
+    json_object_set_new(object, "confidence", confidence);
     if (skin.mesh_hash) set_mesh_hash(object, *skin.mesh_hash);
     json_object_set_new(object, "levels", levels);
     pelt_bytes_free(bytes);

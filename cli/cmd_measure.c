@@ -54,6 +54,24 @@ static const pelt_clip *say_clips(const cli_args *args, const pelt_clip *const *
     return which;
 }
 
+/* The skin's own opinion beside the truth. */
+static json_t *say_expectation(const cli_args *args, const pelt_measure *m) {
+    static const char *const names[2] = {"median", "90th percentile"};
+    const pelt_expectation *e = &m->expectation;
+    json_t *bars = json_array();
+    if (!m->frame_expected) return json_decref(bars), json_null();
+    cli_say(args, "  confidence: correlation %.2f with the true errors of frames (logarithms)", e->correlation);
+    for (int i = 0; i < 2; i++) {
+        double worse = e->at[i].called ? 100.0 * e->at[i].worse / e->at[i].called : 0;
+        cli_say(args, "; of %u frames called better than %.4g (%s), %.1f%% are worse", e->at[i].called, e->at[i].bar,
+                names[i], worse);
+        bars = pelt_json_append(
+            bars, pelt_json_pack("{bar:f, called:u, worse:u}", e->at[i].bar, e->at[i].called, e->at[i].worse));
+    }
+    cli_say(args, "\n");
+    return pelt_json_pack("{correlation:f, bars:o}", e->correlation, bars);
+}
+
 static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bundle) {
     const char *names = cli_value(args, "clip");
     const pelt_clip **clips;
@@ -81,6 +99,7 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
     json_object_update_new(object, more);
     cli_say_regions(args, m);
     json_object_set_new(object, "regions", pelt_regions_json(m));
+    json_object_set_new(object, "confidence", say_expectation(args, m));
     cli_add_frames(object, m);
     warn_if_worse(args, skin, m);
     bool written = cli_write_errors(args, (const pelt_measure *const *)&m, 1, false);

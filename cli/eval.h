@@ -20,6 +20,10 @@ pelt_result cli_deform(cli_deformer *by, const void *pose, float *positions, pel
 /* --live: deforms poses as they arrive, until the stream ends or the user stops it. Returns the exit code. */
 int cli_eval_live(const cli_args *args, cli_deformer *by, const pelt_bundle *bundle);
 
+/* --confidence: writes the error to expect of every frame (eval_confidence.c). Returns the exit code. */
+bool cli_is_confidence_file(const char *path);
+int cli_write_confidence(const cli_args *args, cli_deformer *by, const pelt_clip *clip);
+
 /* Says why a line of poses was skipped, the first few times, and counts. */
 void cli_skip_line(uint64_t *skipped, const char *sentence);
 

@@ -6,6 +6,7 @@
    to some of them is measured on the held-out ones. */
 
 #include "fit/about.h"
+#include "fit/confidence/confidence.h"
 #include "fit/corrective/correctives.h"
 #include "fit/examples/clean.h"
 #include "fit/examples/controls.h"
@@ -168,7 +169,7 @@ static void name_own_clips(const pelt_bundle *used, const pelt_bundle *own, pelt
 
 static pelt_measure *measure(pelt_fitting *f, double low, double high, const pelt_arrangement *arrangement,
                              pelt_examples examples, pelt_error *error) {
-    pelt_bytes *bytes = pelt_lay_out(arrangement, "{}", NULL, error);
+    pelt_bytes *bytes = pelt_lay_out(arrangement, &(pelt_account){.about = "{}"}, error);
     pelt_skin skin;
     if (!bytes) return NULL;
     pelt_begin_part(f, low, high);
@@ -378,6 +379,18 @@ static pelt_result take_forecast(pelt_fitting *f, pelt_error *error) {
     return PELT_OK;
 }
 
+/* -- Confidence ---------------------------------------------------------------------------------------------------- */
+
+/* What the skin will say about its own errors, by those of a fit that has not seen some examples. */
+static pelt_result know_errors(pelt_fitting *f, const pelt_blind_fit *blind, pelt_error *error) {
+    double wall = pelt_wall_seconds(), cpu = pelt_cpu_seconds();
+    if (f->options.no_confidence) return PELT_OK;
+    f->confidence = pelt_fit_confidence(f, blind, error);
+    f->report.seconds += pelt_wall_seconds() - wall;
+    f->report.cpu_seconds += pelt_cpu_seconds() - cpu;
+    return error->code;
+}
+
 /* The hold-out figure comes from a fit that has not seen those examples; the skin that is written has seen all. */
 static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_error *error) {
     double fraction = f->options.holdout == 0 ? usual_holdout : f->options.holdout;
@@ -399,8 +412,45 @@ static pelt_result measure_held_out(pelt_fitting *f, const double ends[4], pelt_
     if (f->bundle != f->given) result = pelt_clean_examples(&blind, clean, error); /* these must not help either */
     const pelt_arrangement *arrangement = result ? NULL : pelt_fit_model(&blind, error);
     if (arrangement) r->holdout = measure_given(&blind, ends[2], ends[3], arrangement, r->held, error);
+    if (r->holdout) result = know_errors(f, &(pelt_blind_fit){arrangement, f->given, r->kept, r->held, 1}, error);
     pelt_arena_free(blind.arena);
-    return r->holdout ? PELT_OK : error->code;
+    return r->holdout ? result : error->code;
+}
+
+/* A quick fit to most examples, for its errors on the others: with the choices of the fit itself, and without what
+   does not concern positions. Learned features take ten times as long as kernels, so kernels stand in for them; how
+   much smaller the errors of features are is known from the cross-validation of both. */
+static pelt_result calibrate_quickly(pelt_fitting *f, pelt_error *error) {
+    PELT_SCOPED pelt_arena *work = pelt_arena_new(0);
+    pelt_blind_fit blind = {.bundle = f->bundle, .scale = 1};
+    if (!work) return pelt_no_memory(error);
+    pelt_result result =
+        pelt_split_examples(work, f->bundle, f->examples, usual_holdout, &blind.kept, &blind.held, error);
+    if (result || !blind.held.count || !blind.kept.count) return result;
+    pelt_fitting quick = {.bundle = f->bundle,
+                          .examples = blind.kept,
+                          .options = f->options,
+                          .told = f->told,
+                          .noise = f->noise,
+                          .steps = f->steps,
+                          .rough = true,
+                          .pull = f->report.blend_fit.pull};
+    pelt_fit_options *o = &quick.options;
+    if (f->report.blend_fit.missed > 0 && quick.pull == 0) o->blend = PELT_BLEND_FILE;
+    o->normals = PELT_NORMALS_BLEND;
+    if (o->corrective != PELT_CORRECTIVE_NONE) o->displacement.displacements = 32;
+    if (o->corrective == PELT_CORRECTIVE_PSD) o->psd.width = f->report.poses.width;
+    if (f->report.kernel) o->kernel.family = PELT_FAMILY_KERNEL;
+    if (f->report.eigen) {
+        o->eigen.width = f->report.eigen->positions.width, o->eigen.threshold = f->report.eigen->positions.threshold;
+    }
+    pelt_begin_part(&quick, f->high, f->high);
+    blind.arrangement = pelt_fit_model(&quick, error);
+    if (f->report.kernel && quick.report.kernel && quick.report.kernel->validation_error > 0)
+        blind.scale = fmin(f->report.kernel->validation_error / quick.report.kernel->validation_error, 1);
+    result = blind.arrangement ? know_errors(f, &blind, error) : error->code;
+    pelt_arena_free(quick.arena);
+    return result;
 }
 
 /* -- The call ------------------------------------------------------------------------------------------------------ */
@@ -429,10 +479,13 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_e
     if (measured) {
         f->report.train = measure_given(f, ends[0], ends[1], arrangement, f->examples, error);
         if (!f->report.train || measure_held_out(f, ends, error)) return NULL;
+        bool told = f->options.holdout >= 0 && !f->forecast; /* what the hold-out fit has found */
+        if (!told && !f->options.no_confidence && calibrate_quickly(f, error)) return NULL;
     }
     char *about = pelt_about_text(&f->report, f->front, f->bundle, f->examples, error);
     pelt_bytes *facts = about ? pelt_fit_facts(f->arena, &f->report, f->bundle, f->examples, error) : NULL;
-    pelt_bytes *bytes = facts ? pelt_lay_out(arrangement, about, facts, error) : NULL;
+    pelt_account account = {about, facts, f->confidence};
+    pelt_bytes *bytes = facts ? pelt_lay_out(arrangement, &account, error) : NULL;
     free(about), pelt_bytes_free(facts);
     if (!bytes || !f->options.levels) return bytes;
     pelt_bytes *levels = pelt_fit_levels(bytes, f->bundle, f->examples, error);
@@ -461,6 +514,7 @@ pelt_bytes *pelt_fit_forecast(pelt_bundle *bundle, pelt_examples examples, const
     pelt_arena *clean = pelt_arena_new(0);
     if (!clean) return pelt_measure_free(f.forecast), pelt_no_memory(error), NULL;
     pelt_bytes *bytes = fit(&f, report != NULL && examples.count, clean, error);
+    pelt_bytes_free(f.confidence);
     if (f.arena)
         pelt_arena_adopt(f.arena, clean); /* findings */
     else

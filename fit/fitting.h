@@ -29,11 +29,12 @@ typedef struct pelt_fitting {
     const pelt_steps *steps; /* [joint] of driven joints that no rules choose; NULL: half turns only */
     pelt_bundle *given; /* by the caller: `bundle` may be a clean copy of it, and errors are those against this one */
     double noise;       /* in every coordinate of the examples, before it was removed (examples/clean.c); 0: none */
-    double pull;        /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
-    pelt_measure *forecast;    /* the error on held-out examples, if other fits have found it; NULL: to be found */
-    pelt_examples forecast_on; /* these examples */
-    const pelt_front *front;   /* what the method was chosen from; NULL: it was given */
-    double begun;              /* the part of the total progress that came before this fit */
+    pelt_bytes *confidence; /* the section CONF, or NULL: the skin will not know its errors */
+    double pull;            /* of weights that a corrective follows, if already known (blend/ahead.c); 0: to be found */
+    pelt_measure *forecast; /* the error on held-out examples, if other fits have found it; NULL: to be found */
+    pelt_examples forecast_on;         /* these examples */
+    const pelt_front *front;           /* what the method was chosen from; NULL: it was given */
+    double begun;                      /* the part of the total progress that came before this fit */
     struct pelt_kernel_memory *memory; /* of other fits of the corrective "kernel" (corrective/kernel.h); NULL: none */
 } pelt_fitting;
 

@@ -212,6 +212,7 @@ static const option general[] = {
     {"corrective", CHOICE, AT(corrective), 0, PELT_CORRECTIVE_COUNT - 1, 0, 0, corrective_names},
     {"preset", CHOICE, AT(preset), 0, PELT_PRESET_COUNT - 1, 0, 0, preset_names},
     {"holdout", NUMBER, AT(holdout), -INFINITY, 0.9, 0, 0, NULL},
+    {"no_confidence", SWITCH, AT(no_confidence), 0, 1, 0, 0, NULL},
     {"threads", COUNT, AT(threads), 1, 1024, 0, 0, NULL},
 };
 

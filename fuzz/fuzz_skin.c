@@ -28,6 +28,7 @@ static void run(pelt_skin *skin) {
     float *tangents = aligned_alloc(PELT_ALIGN, pelt_tangents_size(skin));
     uint32_t *vertices = malloc((size_t)skin->block_count * PELT_BLOCK * sizeof *vertices);
     pelt_box box;
+    float errors[PELT_DOUBT_REGIONS];
     float(*globals)[12] = calloc(skin->joint_count, sizeof *globals);
     if (globals && locals && controls && scratch && positions && normals && tangents && vertices) {
         for (uint32_t j = 0; j < skin->joint_count; j++) globals[j][0] = globals[j][5] = globals[j][10] = 1;
@@ -44,7 +45,9 @@ static void run(pelt_skin *skin) {
             pelt_slot_vertices(skin, vertices);
             pelt_deform_to(skin, scratch, pelt_all_blocks(skin),
                            &(pelt_output){{positions}, {normals, 0, 1}, {tangents}, vertices, &box});
+            pelt_confidence(skin, scratch, errors);
             pelt_pose_matrices(skin, (const float(*)[12])globals, scratch);
+            pelt_confidence(skin, scratch, NULL);
             pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, NULL);
         }
         /* What a user does next: names, text, and a look at every vertex. */
@@ -52,6 +55,8 @@ static void run(pelt_skin *skin) {
         for (uint32_t j = 0; j < skin->joint_count; j++) text += strlen(skin->names + skin->joints[j].name);
         text += (size_t)pelt_find_joint(skin, "no such joint");
         for (uint32_t c = 0; c < skin->control_count; c++) text += strlen(skin->names + skin->controls[c].name);
+        for (uint32_t r = 0; r < pelt_confidence_region_count(skin); r++)
+            text += strlen(pelt_confidence_region_name(skin, r));
         const pelt_facts *facts = skin->facts;
         for (uint32_t i = 0; facts && i < PELT_FACT_CLIPS + facts->clip_count && i < 100; i++)
             text += strlen(pelt_facts_text(facts, i));

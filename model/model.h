@@ -63,10 +63,14 @@ void pelt_block_order(pelt_arena *arena, const pelt_influences *influences, uint
 typedef struct pelt_arrangement pelt_arrangement;
 const pelt_arrangement *pelt_model_arrange(pelt_arena *arena, const pelt_model *model, pelt_error *error);
 
-/* The bytes of a skin file (docs/format.md) with its JSON description and its section FACT, which may be NULL. Free with
-   pelt_bytes_free. */
-pelt_bytes *pelt_lay_out(const pelt_arrangement *arrangement, const char *about, const pelt_bytes *facts,
-                         pelt_error *error);
+/* What a skin file says about its fit: the JSON description; its sections FACT and CONF, or NULL. */
+typedef struct pelt_account {
+    const char *about;
+    const pelt_bytes *facts, *confidence;
+} pelt_account;
+
+/* The bytes of a skin file (docs/format.md). Free with pelt_bytes_free. */
+pelt_bytes *pelt_lay_out(const pelt_arrangement *arrangement, const pelt_account *account, pelt_error *error);
 
 /* Arranges and lays out. */
 pelt_bytes *pelt_model_pack(const pelt_model *model, const char *about, pelt_error *error);

@@ -139,21 +139,24 @@ static const float *tangents_across_normals(pelt_arena *arena, const pelt_model 
     return out;
 }
 
-pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const char *about, const pelt_bytes *facts, pelt_error *error) {
+pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const pelt_account *account, pelt_error *error) {
+    const pelt_bytes *facts = account->facts, *confidence = account->confidence;
     pelt_skin described = p->skin;
     const pelt_skin *skin = &described;
-    described.about = about, described.facts = facts ? facts->bytes : NULL;
+    described.about = account->about, described.facts = facts ? facts->bytes : NULL;
+    described.confidence = confidence ? confidence->bytes : NULL;
     pelt_packed_section sections[] = {
 #define SECTION(name, code, field, size, always) {code, PELT_SECTION_REQUIRED, size, skin->field},
         PELT_SECTIONS(SECTION)
 #undef SECTION
     };
     static const uint8_t not_needed[] = {PELT_SECTION_ABOUT, PELT_SECTION_FACTS, PELT_SECTION_TANGENTS,
-                                         PELT_SECTION_MESH_HASH};
+                                         PELT_SECTION_MESH_HASH, PELT_SECTION_CONFIDENCE};
     for (size_t i = 0; i < sizeof not_needed; i++) sections[not_needed[i]].flags = 0;
     for (int k = 0; k < PELT_SECTION_COUNT; k++)
         if (!sections[k].size) sections[k].size = p->sizes[k];
-    sections[PELT_SECTION_ABOUT].size = strlen(about) + 1;
+    sections[PELT_SECTION_ABOUT].size = strlen(account->about) + 1;
+    sections[PELT_SECTION_CONFIDENCE].size = confidence ? confidence->size : 0;
     sections[PELT_SECTION_FACTS].size = facts ? facts->size : 0;
     pelt_file_header header = {.magic = PELT_MAGIC,
                                .version = PELT_FORMAT_VERSION,
@@ -240,5 +243,5 @@ const pelt_arrangement *pelt_model_arrange(pelt_arena *arena, const pelt_model *
 pelt_bytes *pelt_model_pack(const pelt_model *model, const char *about, pelt_error *error) {
     PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     const pelt_arrangement *arrangement = pelt_model_arrange(arena, model, error);
-    return arrangement ? pelt_lay_out(arrangement, about, NULL, error) : NULL;
+    return arrangement ? pelt_lay_out(arrangement, &(pelt_account){.about = about}, error) : NULL;
 }

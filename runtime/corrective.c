@@ -374,18 +374,32 @@ static void rotation_of(const float *m, float *q) {
     matrix_quaternion(&r, q);
 }
 
+/* A joint's map to its parent, out of maps that are `stride` floats apart. */
+static void local_of(const pelt_skin *skin, const float *globals, size_t stride, uint32_t joint, float local[12]) {
+    const float *m = globals + stride * joint;
+    int32_t parent = skin->joints[joint].parent;
+    float inverse[12];
+    memcpy(local, m, 12 * sizeof *local);
+    if (parent < 0) return;
+    invert(globals + stride * (size_t)parent, inverse);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++)
+            local[4 * r + c] = inverse[4 * r] * m[c] + inverse[4 * r + 1] * m[4 + c] + inverse[4 * r + 2] * m[8 + c] +
+                               (c == 3 ? inverse[4 * r + 3] : 0);
+}
+
+void pelt_joint_rotation(const pelt_skin *skin, const float *globals, size_t stride, uint32_t joint,
+                         float rotation[4]) {
+    float local[12], q[4];
+    local_of(skin, globals, stride, joint, local);
+    rotation_of(local, q);
+    relative_rotation(skin->joints[joint].rest.rotation, q, rotation);
+}
+
 static void place_globals(const pelt_skin *skin, const float (*globals)[12], float *rotations, float *translations) {
     for (uint32_t j = 0; j < skin->joint_count; j++) {
-        float local[12], inverse[12], q[4];
-        const float *m = globals[j];
-        memcpy(local, m, sizeof local);
-        if (skin->joints[j].parent >= 0) {
-            invert(globals[skin->joints[j].parent], inverse);
-            for (int r = 0; r < 3; r++)
-                for (int c = 0; c < 4; c++)
-                    local[4 * r + c] = inverse[4 * r] * m[c] + inverse[4 * r + 1] * m[4 + c] +
-                                       inverse[4 * r + 2] * m[8 + c] + (c == 3 ? inverse[4 * r + 3] : 0);
-        }
+        float local[12], q[4];
+        local_of(skin, globals[0], 12, j, local);
         rotation_of(local, q);
         relative_rotation(skin->joints[j].rest.rotation, q, rotations + 4 * (size_t)j);
         for (int i = 0; i < 3; i++) translations[4 * (size_t)j + (size_t)i] = local[4 * i + 3];

@@ -71,6 +71,7 @@ typedef struct pelt_file_section {
     X(NEAR, PELT_FOURCC('N', 'E', 'A', 'R'), PELT_PRIVATE(NEAR), 0, 0)                                                 \
     X(RINGS, PELT_FOURCC('R', 'I', 'N', 'G'), rings, 0, 0)                                                             \
     X(LEVELS, PELT_FOURCC('L', 'E', 'V', 'L'), levels, 0, 0)                                                           \
+    X(CONFIDENCE, PELT_FOURCC('C', 'O', 'N', 'F'), confidence, 0, 0)                                                   \
     X(FACTS, PELT_FOURCC('F', 'A', 'C', 'T'), facts, 0, 0)                                                             \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 
@@ -349,6 +350,48 @@ enum {
     PELT_MOST_MERGED = 128, /* joints of a block whose weights fade to those of another level */
 };
 
+/* -- How wrong the skin is expected to be: the section CONF -----------------------------------------------------------
+   The squared error of a region, from the posterior variance of a regression on the rotations x of its inputs:
+
+       e^2 = floor + gain (rest |h|^2 + |h F|^2),   h = max(0, x W)
+
+   x has three numbers per input: twice the vector part of a joint's rotation relative to rest, w >= 0; or a control's
+   value relative to rest, times its scale, and two zeros. A region says region_margin e; the frame says frame_margin
+   times the root of the mean of e^2 over all vertices. Offsets are from the start of the section, multiples of 64. */
+
+enum { PELT_DOUBT_FEATURES = 32, PELT_DOUBT_RANK = 16, PELT_DOUBT_INPUTS = 256, PELT_DOUBT_REGIONS = 255 };
+
+struct pelt_file_confidence {
+    uint32_t region_count, input_count; /* at most PELT_DOUBT_REGIONS and PELT_DOUBT_INPUTS; at least one region */
+    float frame_margin, region_margin;  /* above 0: of 20 held-out frames, 19 stay below what is said */
+    uint32_t frame_count;               /* the held-out examples that these are from */
+    float correlation;                  /* of the logarithms of said and true errors on them */
+    float median;                       /* of said over true errors on them */
+    uint32_t reserved;
+    uint64_t inputs;   /* pelt_file_doubt_input[input_count] */
+    uint64_t regions;  /* pelt_file_doubt_region[region_count] */
+    uint64_t vertices; /* u8 [vertex_count] the region of each vertex */
+    uint64_t unused;
+};
+
+typedef struct pelt_file_confidence pelt_file_confidence;
+
+typedef struct pelt_file_doubt_input {
+    uint32_t source; /* a joint; from joint_count on: a control */
+    float scale;     /* of a control; 1 for a joint */
+} pelt_file_doubt_input;
+
+typedef struct pelt_file_doubt_region {
+    uint32_t joint; /* whose name it has */
+    uint32_t input_count, vertex_count, reserved;
+    float floor, gain, rest; /* not negative */
+    float unused;
+    uint64_t inputs; /* u32 [input_count] */
+    uint64_t matrix; /* W, half [3 input_count][PELT_DOUBT_FEATURES] */
+    uint64_t fold;   /* F, half [PELT_DOUBT_FEATURES][PELT_DOUBT_RANK] */
+    uint64_t zero;
+} pelt_file_doubt_region;
+
 /* Centres are processed sixteen at a time. */
 static inline uint64_t pelt_padded(uint64_t count) { return (count + PELT_BLOCK - 1) / PELT_BLOCK * PELT_BLOCK; }
 
@@ -385,6 +428,9 @@ _Static_assert(sizeof(pelt_file_features) == 64 && sizeof(pelt_file_feature_inpu
                "the structures of FTSU have no hidden padding");
 _Static_assert(sizeof(pelt_file_rings) == 48 && sizeof(pelt_file_walks) == 24, "RING has no hidden padding");
 _Static_assert(sizeof(pelt_file_levels) == 64 && sizeof(pelt_file_level) == 64, "LEVL has no hidden padding");
+_Static_assert(sizeof(pelt_file_confidence) == 64 && sizeof(pelt_file_doubt_input) == 8 &&
+                   sizeof(pelt_file_doubt_region) == 64,
+               "CONF has no hidden padding");
 _Static_assert(sizeof(pelt_facts) == 128 && sizeof(pelt_fact_measure) == 48, "FACT has no hidden padding");
 _Static_assert(sizeof(pelt_file_header) == 64, "the header is 64 bytes");
 _Static_assert(sizeof(pelt_file_section) == 32, "a table entry is 32 bytes");

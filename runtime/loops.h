@@ -144,6 +144,13 @@ pelt_result pelt_check_features(const pelt_skin *skin, uint64_t size, uint64_t *
 /* Checks the sections of a corrective and counts its factors; sizes are those of format.h's list. */
 pelt_result pelt_check_corrective(pelt_skin *skin, const uint64_t *sizes);
 
+/* Checks the section of expected errors (confidence.c). */
+pelt_result pelt_check_confidence(const pelt_skin *skin, uint64_t size);
+
+/* The rotation of a joint relative to rest, unit with w >= 0, out of joint matrices that are `stride` floats apart
+   (corrective.c). */
+void pelt_joint_rotation(const pelt_skin *skin, const float *globals, size_t stride, uint32_t joint, float rotation[4]);
+
 #define NORM_FLOOR ((float)PELT_NORM_FLOOR)
 /* How far the changed normal may lean from the rest normal, as a cosine, before tangents stop sliding further. */
 #define LEAN_FLOOR 0.25f
@@ -254,6 +261,14 @@ typedef struct pelt_fill_job {
     size_t spacing;                    /* ...with this many floats from row to row */
 } pelt_fill_job;
 
+/* The variance of a region of the section CONF, rest |h|^2 + |h F|^2 of h = max(0, x W). */
+typedef struct pelt_variance_job {
+    const float *x;
+    uint32_t count;                /* of x */
+    const uint16_t *matrix, *fold; /* half floats */
+    float rest;
+} pelt_variance_job;
+
 /* The loops of one instruction set. */
 typedef struct pelt_loops {
     void (*deform)(const pelt_deform_job *job);
@@ -263,6 +278,7 @@ typedef struct pelt_loops {
     void (*pose_corrective)(const pelt_corrective_job *job);
     void (*short_features)(const pelt_corrective_job *job, const pelt_file_features *f); /* a part of pose_corrective */
     void (*fill)(const pelt_fill_job *job);
+    float (*variance)(const pelt_variance_job *job);
 } pelt_loops;
 
 extern const pelt_loops pelt_loops_scalar, pelt_loops_simd128, pelt_loops_avx2, pelt_loops_avx512,

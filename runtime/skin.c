@@ -167,6 +167,7 @@ pelt_result pelt_open(const void *bytes, size_t size, pelt_skin *skin) {
     if (result == PELT_OK) result = pelt_check_corrective(&opened, sizes);
     if (result == PELT_OK) result = check_rings(&opened, sizes[PELT_SECTION_RINGS]);
     if (result == PELT_OK) result = pelt_check_levels(&opened, sizes[PELT_SECTION_LEVELS]);
+    if (result == PELT_OK) result = pelt_check_confidence(&opened, sizes[PELT_SECTION_CONFIDENCE]);
     if (result == PELT_OK) result = check_facts(opened.facts, sizes[PELT_SECTION_FACTS]);
     if (result == PELT_OK && !pelt_is_text(opened.about, sizes[PELT_SECTION_ABOUT])) result = PELT_ERROR_FORMAT;
     if (result != PELT_OK) return result;

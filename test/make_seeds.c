@@ -49,8 +49,11 @@ static void make_skin(const char *name, pelt_bundle *bundle, pelt_fit_options op
     const pelt_clip *clip = pelt_bundle_clip(bundle, "train", PELT_NEED_POSITIONS, &error);
     need(clip != NULL, name, &error);
     options.threads = 1;
-    pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, NULL, &error);
+    pelt_fit_report report = {0};
+    pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options,
+                                 options.holdout > 0 ? &report : NULL, &error);
     need(bytes != NULL, name, &error);
+    pelt_fit_report_free(&report);
     snprintf(file, sizeof file, "%s.pelt", name);
     put(path_of("skin", file), bytes->bytes, bytes->size, NULL, 0);
     put(path_of("offline", file), bytes->bytes, bytes->size, NULL, 0);
@@ -69,6 +72,8 @@ static void make_skins(void) {
     need(arm && biceps && elbow, "samples", &error);
     make_skin("eigen", elbow, (pelt_fit_options){.method = PELT_METHOD_EIGEN});
     make_skin("ssd", arm, (pelt_fit_options){.method = PELT_METHOD_SSD});
+    make_skin("confidence", arm, (pelt_fit_options){.method = PELT_METHOD_SSD, .holdout = 0.5});
+    make_skin("confidence_controls", biceps, (pelt_fit_options){.method = PELT_METHOD_PSD, .holdout = 0.5});
     make_skin("distance", arm, (pelt_fit_options){.blend = PELT_BLEND_DISTANCE});
     make_skin("fit", arm, (pelt_fit_options){.blend = PELT_BLEND_FIT});
     make_skin("joints", arm, (pelt_fit_options){.method = PELT_METHOD_JOINTS});

@@ -86,7 +86,7 @@ static const pelt_arrangement *fit_kernel(pelt_fold *fold, const pelt_contender 
 static pelt_result measure(pelt_fold *fold, pelt_contender *c, const pelt_arrangement *arrangement, bool timed,
                            pelt_fitting *f, pelt_error *error) {
     pelt_skin skin;
-    pelt_bytes *bytes = pelt_lay_out(arrangement, "{}", NULL, error);
+    pelt_bytes *bytes = pelt_lay_out(arrangement, &(pelt_account){.about = "{}"}, error);
     if (!bytes) return error->code;
     pelt_result result = pelt_open(bytes->bytes, bytes->size, &skin);
     if (result) pelt_fail(error, result, "the fitted skin cannot be opened: %s", pelt_result_text(result));

@@ -39,7 +39,7 @@ static bool open_trial(pelt_fitting *f, bool in_16_bits, trial *t) {
     t->arena = pelt_arena_new(0);
     pelt_arena_watch(t->arena, &f->watch);
     t->arrangement = pelt_model_arrange(t->arena, &f->model, NULL);
-    t->bytes = t->arrangement ? pelt_lay_out(t->arrangement, "{}", NULL, NULL) : NULL;
+    t->bytes = t->arrangement ? pelt_lay_out(t->arrangement, &(pelt_account){.about = "{}"}, NULL) : NULL;
     if (!t->bytes || pelt_open(t->bytes->bytes, t->bytes->size, &t->skin)) return false;
     t->scratch = aligned_alloc(PELT_ALIGN, pelt_scratch_size(&t->skin));
     t->positions = aligned_alloc(PELT_ALIGN, pelt_output_size(&t->skin));

@@ -125,6 +125,7 @@ struct lane {
     float *squares;  /* [vertex_count] */
     float *bases;    /* [vertex_count] of the baseline */
     double baseline;
+    float expected;
     float *normals, *true_normals;
     double normal_sum, normal_max; /* of the frame: squared angles, and the largest angle */
     uint32_t normal_count;         /* whose true normal is known */
@@ -172,6 +173,7 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
     /* Again without normals: the run time then takes a different path, with the rounding that positions-only users
        get. */
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, NULL);
+    lane->expected = pelt_confidence(m->skin, lane->player->scratch, NULL);
     const pelt_affine *matrices = pelt_frame_matrices(scratch, &m->bundle->skeleton, clip, example->frame);
     pelt_blend_mesh(&m->bundle->mesh, matrices, lane->blended);
     pelt_look_at(&m->look, lane->positions, lane->blended, truth, &m->looks[i + 1]);
@@ -210,6 +212,7 @@ static double add_frame(pelt_measure *measure, const struct lane *lane, size_t f
         }
     }
     measure->frame_rms[frame] = (float)sqrt(sum / measure->vertex_count);
+    if (measure->frame_expected) measure->frame_expected[frame] = lane->expected;
     measure->frame_max[frame] = sqrtf(worst);
     return sum;
 }
@@ -265,6 +268,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     measure->frame_rms = PELT_NEW(measure->arena, frames, float);
     measure->frame_max = PELT_NEW(measure->arena, frames, float);
     measure->frame_blend = PELT_NEW(measure->arena, frames, float);
+    if (m->skin->confidence) measure->frame_expected = PELT_NEW(measure->arena, frames, float);
     measure->vertex_rms = PELT_NEW(measure->arena, n, float);
     measure->vertex_rough = PELT_NEW(measure->arena, n, float);
     pelt_look_open(work, m->bundle, m->examples, &m->look);
@@ -295,6 +299,7 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     finish(measure, &s, diagonal);
     pelt_measure_regions(m->bundle, &s.of_vertices, exact_blend * diagonal, measure);
     pelt_look_finish(&m->look, &look_sums, measure);
+    pelt_measure_expectation(measure);
     if (!pelt_measure_is_relative(measure)) {
         measure->roughness = 0;
         if (isfinite(measure->jump)) measure->jump = 0;

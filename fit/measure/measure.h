@@ -18,6 +18,12 @@ typedef struct pelt_frame_times {
 /* `clip` NULL: of the rest pose. */
 pelt_frame_times pelt_time_frames(const pelt_skin *skin, const pelt_skeleton *skeleton, const pelt_clip *clip);
 
+/* Compares frame_expected with frame_rms (expected.c). Runs in a stage. */
+void pelt_measure_expectation(pelt_measure *measure);
+
+/* The correlation of two series; 0 if one is constant. */
+double pelt_correlation(const double *a, const double *b, size_t count);
+
 /* The part of a measure that files store; for NULL, all unknown. */
 pelt_fact_measure pelt_measure_facts(const pelt_measure *measure);
 

@@ -580,11 +580,13 @@ typedef struct pelt_fit_options {
     pelt_wpsd_options wpsd;
     pelt_eigen_options eigen;
     pelt_kernel_options kernel;
-    double holdout;   /* fraction of the examples held out of a second fit, for the report: up to 0.9; 0: 0.2,
+    double holdout;    /* fraction of the examples held out of a second fit, for the report: up to 0.9; 0: 0.2,
                          negative: none */
-    uint32_t seed;    /* of what a fit draws at random: where learned features (corrective kernel) start from, and the
+    int no_confidence; /* 1: the skin shall not know its own errors (pelt_confidence). It learns them from the hold-out
+                          fit, or without one from a quick fit to most examples; not without a report */
+    uint32_t seed;     /* of what a fit draws at random: where learned features (corrective kernel) start from, and the
                          order in which they see the examples; 0: 1 */
-    uint32_t threads; /* 0: as many as the machine has. The bytes are the same for any number */
+    uint32_t threads;  /* 0: as many as the machine has. The bytes are the same for any number */
     pelt_progress progress;
 } pelt_fit_options;
 
@@ -637,6 +639,15 @@ typedef struct pelt_region {
     double rel_err;  /* likewise; NAN if the blend with the file's weights is exact here, or if there is none */
 } pelt_region;
 
+/* How a skin's own opinion of its errors (pelt_confidence) compares with the truth, frame by frame. */
+typedef struct pelt_expectation {
+    double correlation; /* of the logarithms of expected and true errors */
+    struct {
+        double bar;             /* a true error: */
+        uint32_t called, worse; /* frames that the skin calls better than this, and those of them that are not */
+    } at[2];                    /* the median and the 90th percentile of the true errors */
+} pelt_expectation;
+
 /* How far a skin is from the truth. Errors are distances in scene units. */
 typedef struct pelt_measure {
     uint32_t frame_count, vertex_count;
@@ -667,8 +678,10 @@ typedef struct pelt_measure {
     float *frame_rms;                   /* [frame_count] */
     float *frame_max;                   /* [frame_count] */
     float *frame_blend;                 /* [frame_count] rms of the blend with the file's weights; 0: no weights */
-    float *vertex_rms;                  /* [vertex_count] over the frames */
-    float *vertex_rough;                /* [vertex_count] RMS of the Laplacian of the error over the frames */
+    float *frame_expected;        /* [frame_count] what pelt_confidence says; NULL: the skin does not know its errors */
+    pelt_expectation expectation; /* then 0 */
+    float *vertex_rms;            /* [vertex_count] over the frames */
+    float *vertex_rough;          /* [vertex_count] RMS of the Laplacian of the error over the frames */
     uint32_t region_count;
     pelt_region *regions;     /* [region_count] by joint, the worst rms first; then by colour, if several are painted */
     struct pelt_arena *arena; /* owns all of it */
@@ -783,6 +796,14 @@ typedef struct pelt_kernel_findings {
     uint32_t joints, clusters;
 } pelt_kernel_findings;
 
+/* What the skin knows of its own errors (pelt_confidence), by examples that a fit has not seen. */
+typedef struct pelt_confidence_findings {
+    uint32_t regions;   /* 0: it knows nothing */
+    uint32_t frames;    /* held-out examples that it was calibrated on, or that were too few for it */
+    double correlation; /* of the logarithms of expected and true errors on these, frame by frame */
+    double median;      /* of what it says over the true error, on these */
+} pelt_confidence_findings;
+
 typedef struct pelt_fit_report {
     pelt_fit_options options;    /* as resolved: method, blend, corrective; the caller still owns its lists */
     int has_corrective;          /* 0: none was requested, or there was nothing to correct */
@@ -799,6 +820,8 @@ typedef struct pelt_fit_report {
     pelt_pose_findings poses;
     const pelt_eigen_findings *eigen;   /* NULL: another method */
     const pelt_kernel_findings *kernel; /* NULL: another method */
+
+    pelt_confidence_findings confidence;
 
     pelt_examples kept, held; /* examples seen by the second fit, and held out; empty if nothing was held out */
     pelt_measure *train;      /* error of the skin on the examples it was fitted to */

@@ -97,17 +97,17 @@ def _declare(library: c.CDLL) -> None:
         "fit_report_holdout measure_examples measure_array bytes_data skin_read skin_vertex_slots skin_joint_rest player_new "
         "keys_read keys_train keys_key_points keys_measure_frames",
         text: "version result_text error_text error_option bundle_path bundle_joint_name bundle_control_name clip_name "
-        "finding_what finding_text fit_report_choice skin_joint_name skin_control_name skin_about keys_about "
+        "finding_what finding_text fit_report_choice skin_joint_name skin_control_name skin_about confidence_region_name keys_about "
         "soft_cache_problem isa_name",
         size: "sizeof sizeof_error sizeof_fit_options sizeof_fit_report sizeof_skin sizeof_keys finding_count bytes_size "
         "scratch_size output_size keys_scratch_size soft_cache_size",
         number: "bundle_vertex_count bundle_triangle_count bundle_joint_count bundle_object_count bundle_control_count "
-        "bundle_clip_count clip_frame_count skin_vertex_count skin_block_count skin_joint_count skin_control_count "
+        "bundle_clip_count clip_frame_count skin_vertex_count skin_block_count skin_joint_count skin_control_count confidence_region_count "
         "keys_point_count keys_component_count keys_block_count keys_key_count keys_basis_count keys_region_count "
         "keys_engine_point_count keys_control_count",
         c.c_int32: "bundle_joint_parent skin_joint_parent",
         c.c_double: "bundle_diagonal measure_number fit_report_number",
-        c.c_float: "bundle_control_rest skin_control_rest keys_diagonal",
+        c.c_float: "confidence bundle_control_rest skin_control_rest keys_diagonal",
         None: "bundle_free motion_range_free bytes_free fit_report_free measure_free player_free player_frame keys_measure_free pose_from "
         "deform_to slot_vertices bundle_pose bundle_set_cache fit_options_set_progress keys_solve keys_fill soft_cache_cut "
         "soft_cache_regions",

@@ -293,6 +293,37 @@ class Skin(Stored[_Memory]):
         """
         return self._evaluate(matrices, (3, 4), "matrices", controls, out, normals, threads)
 
+    @property
+    def regions(self) -> list[str]:
+        """The regions whose errors the skin can tell (`confidence`), by the joints that they follow; none if it cannot."""
+        skin = self._open().skin
+        return [word(lib.pelt_confidence_region_name(skin, r)) or "" for r in range(lib.pelt_confidence_region_count(skin))]
+
+    def confidence(self, pose: ArrayLike, controls: Optional[ArrayLike] = None) -> tuple[float, Floats]:
+        """The error to expect in a pose, without any truth: 19 of 20 frames like the held-out examples stay below.
+
+        Args:
+            pose, controls: one pose, as for `evaluate`.
+
+        Returns:
+            the error of the mesh as a whole (root mean square), and [regions] that of each of `regions`, in scene units.
+
+        Raises:
+            ArgumentError: the skin does not know its own errors.
+        """
+        memory = self._open()
+        if not self.regions:
+            raise ArgumentError("the skin does not know its own errors: fit it again, with more examples")
+        given = finite(floats(pose, (memory.joints, TRANSFORM), "pose"), "pose")
+        numbers = None if controls is None else finite(floats(controls, (memory.controls,), "controls"), "controls")
+        errors = np.empty(len(self.regions), np.float32)
+        check_layout(PoseInput)
+        scratch = memory.take_scratch()
+        lib.pelt_pose_from(memory.skin, PoseInput(address(given), None, address(numbers)), scratch.ctypes.data)
+        frame = lib.pelt_confidence(memory.skin, scratch.ctypes.data, address(errors))
+        memory.give_back(scratch)
+        return float(frame), errors
+
     def _evaluate(
         self, pose: ArrayLike, one: tuple[int, ...], name: str, controls: Optional[ArrayLike], out: Optional[Floats],
         normals: Optional[Floats], threads: int,

@@ -504,3 +504,14 @@ test("who listens to an event hears it until he stops", async () => {
   emitter.emit("a", 2);
   assert.deepEqual(heard, [1, -1, -2]);
 });
+
+test("expected errors have the colours of the heat map, region by region", async () => {
+  const { heatColour, regionColours } = await load("panels/confidence");
+  const { HEAT_STOPS } = await load("surface");
+  const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
+  HEAT_STOPS.forEach((hex, i) => near(heatColour(i / (HEAT_STOPS.length - 1)), rgb(hex)));
+  near(heatColour(7), rgb(HEAT_STOPS.at(-1)));
+  near(heatColour(NaN), rgb(HEAT_STOPS.at(-1)));
+  near(heatColour(-1), rgb(HEAT_STOPS[0]));
+  near(regionColours(Uint8Array.of(1, 0, 1), [0, 4], 2), [...rgb(HEAT_STOPS.at(-1)), ...rgb(HEAT_STOPS[0]), ...rgb(HEAT_STOPS.at(-1))]);
+});

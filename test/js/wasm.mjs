@@ -356,6 +356,33 @@ test("key points reconstruct what is linear", { skip: !process.env.PELT && "no p
   assert.throws(() => keys.reconstruct(values, out), /freed/);
 });
 
+test("a skin expects the errors that the program says", { skip: !process.env.PELT && "no program" }, () => {
+  const run = (...words) => execFileSync(process.env.PELT, [...words, "--quiet"], { cwd: folder });
+  run("sample", "arm", "-o", ".", "--vertices", "300", "--frames", "60");
+  run("fit", "arm.glb", "--train", "train", "--method", "ssd", "--holdout", "0", "-o", "arm.pelt");
+  run("eval", "arm.pelt", "arm.glb", "--clip", "test", "-o", "arm.poses", "--confidence", "arm.json");
+  const { errors, regions } = JSON.parse(readFileSync(join(folder, "arm.json"), "utf8"));
+  const lines = readFileSync(join(folder, "arm.poses"), "utf8").trim().split("\n").slice(1);
+  const skin = pelt.open(readFileSync(join(folder, "arm.pelt"))), pose = skin.createPose();
+  assert.deepEqual(skin.regions, regions.map(({ name }) => name));
+  assert.ok(regions.length > 1 && errors.length === lines.length);
+  lines.forEach((line, frame) => {
+    const numbers = line.trim().split(/\s+/).map(Number);
+    skin.joints.forEach((_, j) => pose.setRotation(j, numbers.slice(4 * j, 4 * j + 4)));
+    pose.update();
+    const said = pose.confidence();
+    assert.ok(Math.abs(said.frame - errors[frame]) < 1e-4 * errors[frame]);
+    regions.forEach((region, r) => assert.ok(Math.abs(said.regions[r] - region.errors[frame]) < 1e-4 * errors[frame]));
+  });
+  const of = skin.vertexRegions();
+  assert.equal(of.length, skin.vertexCount);
+  assert.ok(of.every((region) => region < regions.length));
+  const none = pelt.open(formOf("blend").file);
+  assert.equal(none.createPose().confidence(), null);
+  assert.equal(none.vertexRegions().length, 0);
+  skin.free(), none.free();
+});
+
 test("the package can be packed, installed elsewhere, imported and run", () => {
   const npm = (cwd, ...words) => execFileSync("npm", [...words, "--loglevel=error"], { cwd, encoding: "utf8" });
   npm(PACKAGE, "pack", "--ignore-scripts", "--pack-destination", folder);

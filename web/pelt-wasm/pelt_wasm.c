@@ -47,7 +47,9 @@ typedef struct opened_skin {
     uint32_t about_size;
     const uint64_t *mesh_hash;
     uint32_t has_corrective, coefficient_count, level_count;
-    uint32_t *slot_vertices; /* [16 block_count] */
+    uint32_t region_count;         /* of pelt_confidence; 0: the skin does not know its errors */
+    const uint8_t *vertex_regions; /* [vertex_count] */
+    uint32_t *slot_vertices;       /* [16 block_count] */
     /* For graphics hardware; words is NULL until pelt_wasm_skin_pack. */
     uint32_t *words;
     uint32_t word_count, form, phi, parts, tilts, rings, bends, own_vec4s;
@@ -70,6 +72,7 @@ static void describe(opened_skin *s) {
     s->about = k->about, s->about_size = k->about_size, s->mesh_hash = k->mesh_hash;
     s->has_corrective = head != NULL, s->level_count = pelt_level_count(k);
     s->coefficient_count = head && !head->weighted ? head->coefficient_count : 0;
+    s->region_count = pelt_confidence_region_count(k), s->vertex_regions = pelt_confidence_vertex_regions(k);
 }
 
 EXPORT(skin_free) void pelt_wasm_skin_free(opened_skin *s) {
@@ -102,6 +105,10 @@ float pelt_wasm_skin_level(const opened_skin *s, float distance, float field_of_
     return pelt_level(&s->skin, &view);
 }
 
+EXPORT(region_name) const char *pelt_wasm_region_name(const opened_skin *s, uint32_t region) {
+    return pelt_confidence_region_name(&s->skin, region);
+}
+
 /* The skin as words for graphics hardware (gpu/pack.h): 0 when out of memory. */
 EXPORT(skin_pack) int pelt_wasm_skin_pack(opened_skin *s) {
     if (s->words) return 1;
@@ -132,6 +139,7 @@ typedef struct pose {
     pelt_box box;                          /* of the last deformation */
     float *packed;                         /* for graphics hardware, after pelt_wasm_pose_pack */
     float level;                           /* of detail */
+    float *expected;                       /* [1 + region_count] errors, after pelt_wasm_pose_confidence */
     /* Private to C from here on. */
     const opened_skin *skin;
     void *scratch;
@@ -140,7 +148,7 @@ typedef struct pose {
 EXPORT(pose_free) void pelt_wasm_pose_free(pose *p) {
     if (!p) return;
     free(p->locals), free(p->controls), free(p->matrices), free(p->packed), free(p->scratch);
-    free(p->positions), free(p->normals), free(p->tangents), free(p);
+    free(p->expected), free(p->positions), free(p->normals), free(p->tangents), free(p);
 }
 
 /* NULL when out of memory. Starts at rest, already posed. */
@@ -180,6 +188,14 @@ EXPORT(pose_matrices) int pelt_wasm_pose_matrices(pose *p) {
     const float *palette = (const float *)((const char *)p->scratch + pelt_pose_layout(skin).palette);
     for (uint32_t j = 0; j < count; j++)
         memcpy(p->matrices + MATRIX * j, palette + PALETTE_STRIDE * j, MATRIX * sizeof *palette);
+    return 1;
+}
+
+/* Fills in p->expected: the frame as a whole, then its regions. 0 when out of memory. */
+EXPORT(pose_confidence) int pelt_wasm_pose_confidence(pose *p) {
+    size_t count = 1 + (size_t)p->skin->region_count;
+    if (!p->expected && !(p->expected = malloc(count * sizeof *p->expected))) return 0;
+    p->expected[0] = pelt_confidence(&p->skin->skin, p->scratch, p->expected + 1);
     return 1;
 }
 
@@ -288,10 +304,11 @@ EXPORT(layout) const known *pelt_wasm_layout(void) {
         SKIN(result), SKIN(vertex_count), SKIN(block_count), SKIN(joint_count), SKIN(driven_count), SKIN(control_count),
         SKIN(joints), SKIN(names), SKIN(vertex_slots), SKIN(block_first), SKIN(entry_joints), SKIN(entry_weights),
         SKIN(rest_positions), SKIN(rest_normals), SKIN(rest_tangents), SKIN(driven), SKIN(controls), SKIN(about),
-        SKIN(about_size), SKIN(mesh_hash), SKIN(has_corrective), SKIN(coefficient_count), SKIN(level_count), SKIN(words), SKIN(word_count),
+        SKIN(about_size), SKIN(mesh_hash), SKIN(has_corrective), SKIN(coefficient_count), SKIN(level_count), SKIN(region_count), SKIN(vertex_regions),
+        SKIN(words), SKIN(word_count),
         SKIN(form), SKIN(phi), SKIN(parts), SKIN(tilts), SKIN(rings), SKIN(bends), SKIN(own_vec4s), SKIN(numbers),
         POSE(locals), POSE(controls), POSE(coefficients), POSE(matrices), POSE(positions), POSE(normals), POSE(tangents),
-        POSE(box), POSE(packed), POSE(level),
+        POSE(box), POSE(packed), POSE(level), POSE(expected),
         KEYS(result), KEYS(point_count), KEYS(component_count), KEYS(key_count), KEYS(basis_count), KEYS(region_count),
         KEYS(engine_point_count), KEYS(frame_count), KEYS(diagonal), KEYS(key_points), KEYS(about), KEYS(about_size),
         KEYS(key_values), KEYS(values), KEYS(misfit),

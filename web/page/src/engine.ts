@@ -13,6 +13,8 @@ interface Device {
   free(): void;
 }
 
+type Posed = { locals: Float32Array; controls: Float32Array | null };
+
 export interface Agreement { path: Path; distance: number }
 
 export class Engine {
@@ -58,14 +60,26 @@ export class Engine {
     this.path = path;
   }
 
-  private take(pose: Pose) {
-    const posed = this.posed!;
+  private take(pose: Posed, posed: PeltPose) {
     this.jointOf.forEach((from, to) => {
       if (from >= 0) posed.locals.set(pose.locals.subarray(FLOATS * from, FLOATS * (from + 1)), FLOATS * to);
     });
     this.controlOf.forEach((from, to) => {
-      if (from >= 0) posed.controls[to] = pose.controls[from]!;
+      if (from >= 0 && pose.controls) posed.controls[to] = pose.controls[from]!;
     });
+  }
+
+  // What the skin expects its errors to be in these poses, as a whole and in all regions; null: it does not know.
+  expected(poses: Posed[]): { frames: number[]; regions: number[] } | null {
+    if (!this.skin?.regions.length) return null;
+    const posed = this.skin.createPose();
+    const all = poses.map((pose) => {
+      this.take(pose, posed);
+      posed.update();
+      return posed.confidence()!;
+    });
+    posed.free();
+    return { frames: all.map(({ frame }) => frame), regions: all.flatMap(({ regions }) => [...regions]) };
   }
 
   // A hook that may change each deformation before it is drawn.
@@ -73,7 +87,7 @@ export class Engine {
 
   async deform(pose: Pose, positions: Float32Array, normals: Float32Array) {
     if (!this.posed) return;
-    this.take(pose);
+    this.take(pose, this.posed);
     const before = performance.now();
     this.posed.update();
     this.posed.deform(positions, normals);

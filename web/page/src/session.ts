@@ -335,6 +335,15 @@ export class Session implements App {
     return { locals: poses.subarray(frame * size, (frame + 1) * size), controls: controls?.subarray(frame * count, (frame + 1) * count) ?? null };
   }
 
+  // The errors that the open skin expects along the clip, whatever the user has pulled; null: it does not know.
+  async expectedAlong() {
+    const { skin } = this.engine;
+    const frames = this.clip()?.frames ?? 0;
+    if (!skin?.regions.length || !frames) return null;
+    const poses = await Promise.all(Array.from({ length: frames }, (_, frame) => this.poseOf(frame)));
+    return this.engine.skin === skin ? this.engine.expected(poses) : null;
+  }
+
   pulledFace: { model: Float32Array; truth: Float32Array | null } | null = null;
 
   showFace(face: { model: Float32Array; truth: Float32Array | null } | null) {

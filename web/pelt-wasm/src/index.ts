@@ -81,7 +81,7 @@ export async function loadPelt(source: WasmSource = new URL("./pelt.wasm", impor
 
 export { PeltError } from "./memory.js";
 export { Keys, type Misfit } from "./keys.js";
-export { Pose, TRANSFORM_FLOATS, type Box, type Slots } from "./pose.js";
+export { Pose, TRANSFORM_FLOATS, type Box, type Confidence, type Slots } from "./pose.js";
 export {
   Skin, type Control, type Driven, type DrivenKind, type Indices, type Joint, type PackedSkin, type Transform,
 } from "./skin.js";

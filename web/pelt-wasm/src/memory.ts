@@ -14,6 +14,7 @@ export interface Functions {
   skin_open(bytes: number, size: number): number;
   skin_free(skin: number): void;
   skin_level(skin: number, distance: number, fieldOfView: number, height: number, pixels: number, zone: number): number;
+  region_name(skin: number, region: number): number;
   skin_pack(skin: number): number;
   skin_drop_words(skin: number): void;
   pose_new(skin: number): number;
@@ -23,6 +24,7 @@ export interface Functions {
   pose_matrices(pose: number): number;
   pose_deform(pose: number, inSlots: number, normals: number, tangents: number): number;
   pose_pack(pose: number): number;
+  pose_confidence(pose: number): number;
   keys_open(bytes: number, size: number): number;
   keys_free(keys: number): void;
   keys_solve(keys: number): void;

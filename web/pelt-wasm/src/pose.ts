@@ -12,6 +12,12 @@ export interface Box {
   high: [number, number, number];
 }
 
+/** Expected errors, in the unit of positions. */
+export interface Confidence {
+  frame: number;
+  regions: Float32Array;
+}
+
 /** Output in slot order: views of the module's memory, valid until anything else is opened, created or freed. */
 export interface Slots {
   /** 3 per slot */
@@ -102,6 +108,18 @@ export class Pose {
       : new Float32Array();
   }
 
+  /**
+   * The error to expect of this pose, as update() left it: of the frame as a whole, and of each of skin.regions. 19 of
+   * 20 frames stay below. null: the skin does not know.
+   */
+  confidence(): Confidence | null {
+    const { address } = this, memory = this.#memory, count = this.skin.regions.length;
+    if (!count) return null;
+    memory.made(memory.functions.pose_confidence(address));
+    const [frame, ...regions] = memory.floatsAt(this.#at("expected"), 1 + count);
+    return { frame: frame!, regions: Float32Array.from(regions) };
+  }
+
   /** The matrices that move points at rest, 12 numbers each: the joints', then the driven joints'. */
   get matrices(): Float32Array {
     const { address } = this, memory = this.#memory;
@@ -162,7 +180,7 @@ export class Pose {
   }
 
   // An address that C may set later.
-  #at(name: "positions" | "normals" | "tangents" | "matrices" | "packed"): number {
+  #at(name: "positions" | "normals" | "tangents" | "matrices" | "packed" | "expected"): number {
     return this.#memory.words[(this.#address >>> 2) + POSE[name]]!;
   }
 }

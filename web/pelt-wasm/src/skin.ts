@@ -82,6 +82,8 @@ export class Skin {
   readonly joints: readonly Joint[];
   readonly driven: readonly Driven[];
   readonly controls: readonly Control[];
+  /** The names of the regions whose errors it can tell, see Pose.confidence; none if it cannot */
+  readonly regions: readonly string[];
   /** JSON */
   readonly aboutText: string;
 
@@ -117,6 +119,7 @@ export class Skin {
     this.joints = readJoints(memory, words);
     this.driven = readDriven(memory, words);
     this.controls = readControls(memory, words);
+    this.regions = Array.from({ length: words.regionCount }, (_, r) => memory.text(memory.functions.region_name(address, r)));
     this.aboutText = memory.textOf(words.about, words.aboutSize);
     this.joints.forEach((joint, j) => this.#names.has(joint.name) || this.#names.set(joint.name, j));
   }
@@ -232,6 +235,12 @@ export class Skin {
   /** The slot of each vertex. A view: valid until anything else is opened. */
   get vertexSlots(): Uint32Array {
     return this.memory.wordsAt(this.#live.vertexSlots, this.vertexCount);
+  }
+
+  /** The region of each vertex, a number below regions.length; empty without regions. A copy. */
+  vertexRegions(): Uint8Array {
+    const at = this.#live.vertexRegions;
+    return at ? this.memory.bytes.slice(at, at + this.vertexCount) : new Uint8Array();
   }
 
   /** Frees it with all its remaining poses. */
