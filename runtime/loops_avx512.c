@@ -8,6 +8,5 @@
 #define LOOPS pelt_loops_avx512
 #include "runtime/loops.inc"
 
-const pelt_loops pelt_loops_avx512_vnni = {
-    deform, shade, deliver, pose_joints, pose_corrective, pelt_short_features_vnni, fill};
+const pelt_loops pelt_loops_avx512_vnni = ALL_LOOPS(pelt_short_features_vnni);
 #endif

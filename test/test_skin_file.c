@@ -490,7 +490,7 @@ static void the_example_in_the_document_is_this_file(void **state) {
     while (fgets(line, sizeof line, document)) { /* lines such as "00c0  4e 41 4d 45 ...  | what it is" */
         unsigned at, value;
         int used = 0, next;
-        if (sscanf(line, "%4x  %n", &at, &used) != 1 || used != 6) continue;
+        if (line[0] == ' ' || sscanf(line, "%4x  %n", &at, &used) != 1 || used != 6) continue;
         while (shown.size < at) put_u8(&shown, 0); /* rows of zeros are left out */
         for (const char *p = line + used; sscanf(p, "%2x%n", &value, &next) == 1 && p[0] != '|'; p += next)
             put_u8(&shown, value), next += p[next] == ' ';

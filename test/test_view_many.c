@@ -373,7 +373,8 @@ static void note_text(names *all, const json_t *object, const char *key, size_t 
 static void note_character(names *all, const json_t *character) {
     json_t *item, *part;
     size_t i, k;
-    note_text(all, character, "mesh", 1), note_text(all, character, "surface", 1);
+    note_text(all, character, "mesh", 1), note_text(all, character, "regions", 1);
+    note_text(all, character, "surface", 1);
     if (text_of(character, "surface")) {
         json_t *surface = get_json(view, text_of(character, "surface"));
         note_text(all, surface, "uvs", 1);

@@ -499,7 +499,7 @@ class Character:
         places = None if positions is None else floats(positions, shape, "positions")
         turned = None if normals is None else floats(normals, shape, "normals")
         numbers = None if controls is None else floats(controls, (frames, len(self.controls)), "controls")
-        rate = _number(frames_per_second, "frames_per_second")
+        rate = number(frames_per_second, "frames_per_second")
         given = ClipInput(text_of(name, "name"), frames, address(pose), address(places), address(numbers), address(turned), rate)
         failure = Failure()
         with self._guard.changing():
@@ -510,9 +510,9 @@ class Character:
     def mirror(self, clip: Clip, axis: int = 0) -> Clip:
         """Adds the mirror image of a clip along an axis (0, 1, 2 for x, y, z), as "CLIP, mirrored"."""
         self._own(clip)
-        failure = Failure()
+        failure, along = Failure(), int(integers(axis, (), "axis"))
         with self._guard.changing():
-            added = lib.pelt_bundle_mirror(self._bundle, clip._pointer, axis, failure.buffer)
+            added = lib.pelt_bundle_mirror(self._bundle, clip._pointer, along, failure.buffer)
             good(added, failure)
             return self._clip(added)
 
@@ -521,11 +521,12 @@ class Character:
 
         Limits are those of the character's clips, or of the parts of a body that its joints are named after.
         """
+        poses, start = int(integers(count, (), "count")), int(integers(seed, (), "seed", np.uint64))
         failure = Failure()
         with self._guard.changing():
             limits = good(lib.pelt_motion_range_of(self._bundle, None, failure.buffer), failure)
             try:
-                added = lib.pelt_bundle_add_poses(self._bundle, limits, count, seed, text_of(name, "name"), failure.buffer)
+                added = lib.pelt_bundle_add_poses(self._bundle, limits, poses, start, text_of(name, "name"), failure.buffer)
                 return self._clip(good(added, failure).value)
             finally:
                 lib.pelt_motion_range_free(limits)
@@ -534,12 +535,13 @@ class Character:
         """The frames that tell most about all others, as examples: a list for each clip. They need no true positions."""
         parts = lists_of(examples)
         given = ExampleList(self, parts)
-        chosen = (c.c_size_t * max(count, 1))()
+        wanted = int(integers(count, (), "count"))
+        chosen = (c.c_size_t * min(max(wanted, 1), max(len(given.frames), 1)))()
         failure = Failure()
         with self._guard.reading():
-            done(lib.pelt_choose_examples(self._bundle, given.struct, max(count, 0), 0, 1, chosen, None, failure.buffer), failure)
+            done(lib.pelt_choose_examples(self._bundle, given.struct, wanted, 0, 1, chosen, None, failure.buffer), failure)
         taken: dict[str, list[int]] = {}
-        for i in chosen[:count]:
+        for i in chosen[:wanted]:
             taken.setdefault(given.frames[i][0], []).append(given.frames[i][1])
         clips = {part.clip.name: part.clip for part in parts}
         return [clips[name].frames(frames) for name, frames in taken.items()]

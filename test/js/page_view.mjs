@@ -310,7 +310,7 @@ async function keys({ page, check, set, get }) {
   check("arrows work on plain buttons too", (await get()).frame === 1);
   await press("?");
   const listed = await page.evaluate(() => [...document.querySelectorAll("dialog.help dl dt")].map((one) => `${[...one.children].map((key) => key.textContent).join("+")}: ${one.nextElementSibling.textContent}`));
-  check("the list has all keys", listed.length === 29 && listed.includes("Home+End: first, last frame") && listed.includes("1+9: a skin") && listed.includes("J: panel: Pull") && listed.includes("Space: play, pause"), listed.join("; "));
+  check("the list has all keys", listed.length === 30 && listed.includes("Home+End: first, last frame") && listed.includes("1+9: a skin") && listed.includes("J: panel: Pull") && listed.includes("Space: play, pause"), listed.join("; "));
   await press("v");
   check("while it is open, keys do nothing else", (await get()).layout === "side");
   await press("?");
@@ -475,14 +475,14 @@ async function messages({ page, check }) {
 async function tabs({ page, check, get }) {
   const state = () => page.evaluate(() => [...document.querySelectorAll(".tabs button")].filter((tab) => !tab.hidden).map((tab) => `${tab.textContent}${tab.getAttribute("aria-selected") === "true" && tab.tabIndex === 0 ? "!" : tab.tabIndex === -1 ? "" : "?"}`).join(" "));
   const open = () => page.evaluate(() => [...document.querySelectorAll(".panel-body > div")].filter((panel) => !panel.hidden).map(({ id }) => id).join());
-  check("tabs are those that suit", await state() === "Numbers! Regions Pull Inside Fit" && await open() === "panel-numbers", `${await state()} ${await open()}`);
+  check("tabs are those that suit", await state() === "Numbers! Regions Confidence Pull Inside Fit" && await open() === "panel-numbers", `${await state()} ${await open()}`);
   await page.locator("#tab-numbers").focus();
   const went = [];
   for (const key of ["ArrowLeft", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft"]) {
     await page.keyboard.press(key);
     went.push(`${(await get()).panel} ${await open()} ${await page.evaluate(() => document.activeElement.id)}`);
   }
-  check("arrows go along the tabs", same(went, ["numbers", "regions", "pull", "inside", "fit", "inside"].map((id) => `${id} panel-${id} tab-${id}`)), went.join("; "));
+  check("arrows go along the tabs", same(went, ["numbers", "regions", "confidence", "pull", "inside", "pull"].map((id) => `${id} panel-${id} tab-${id}`)), went.join("; "));
 }
 
 async function numbers({ page, check, set }) {
