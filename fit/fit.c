@@ -477,9 +477,9 @@ static pelt_bytes *fit(pelt_fitting *f, bool measured, pelt_arena *clean, pelt_e
     const pelt_arrangement *arrangement = pelt_fit_model(f, error);
     if (!arrangement) return NULL;
     if (measured) {
+        bool told = f->options.holdout >= 0 && !f->forecast; /* the hold-out fit tells what errors to expect */
         f->report.train = measure_given(f, ends[0], ends[1], arrangement, f->examples, error);
         if (!f->report.train || measure_held_out(f, ends, error)) return NULL;
-        bool told = f->options.holdout >= 0 && !f->forecast; /* what the hold-out fit has found */
         if (!told && !f->options.no_confidence && calibrate_quickly(f, error)) return NULL;
     }
     char *about = pelt_about_text(&f->report, f->front, f->bundle, f->examples, error);

@@ -201,13 +201,16 @@ static void a_blend_with_other_weights_is_found(void **state) {
 /* What is chosen is what a fit with these options makes; and errors and bytes are those of fits. */
 static void the_chosen_skin_is_that_of_its_options(void **state) {
     (void)state;
-    pelt_bundle *bundle = few("elbow", 200, 20);
+    pelt_bundle *bundle = few("elbow", 200, 40);
     pelt_examples train = all_of(bundle, "train");
     pelt_front front;
     pelt_error error;
     pelt_fit_report report, again;
     pelt_bytes *skin = pelt_choose(bundle, train, NULL, NULL, &report, &front, &error);
     if (!skin) fail_msg("%s", error.text);
+    pelt_skin opened; /* it knows its errors, like a skin by a method that was given */
+    assert_int_equal(pelt_open(skin->bytes, skin->size, &opened), PELT_OK);
+    assert_true(pelt_confidence_region_count(&opened) > 0);
     for (size_t i = 1; i < front.count; i++)
         if (front.list[i].fold_count) assert_true(front.list[i].rms >= front.list[i - 1].rms);
     assert_true(chosen(&front)->is_within && chosen(&front)->fold_count >= 3);

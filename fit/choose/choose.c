@@ -463,6 +463,7 @@ static pelt_bytes *fit_all(choosing *s, pelt_contender *c, pelt_fit_report *repo
         pelt_measure *forecast = report && c->fold_count ? pool(s, c, error) : NULL;
         if (report && c->fold_count && !forecast) return NULL;
         options.progress = s->progress;
+        if (s->budget.bytes > 0) options.no_confidence = 1; /* bytes that are counted go into the skin itself */
         pelt_forecasted known = {forecast, list_held(s, c), front, s->told};
         pelt_bytes *bytes = pelt_fit_forecast(s->bundle, s->examples, &options, &known, report, error);
         if (!bytes || !(s->budget.bytes > 0) || (double)bytes->size <= s->budget.bytes || i == MOST_TRIES) {
