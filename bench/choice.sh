@@ -3,7 +3,8 @@
 # method is fitted at every size to all training examples and measured on motion that none has seen; then, without a
 # budget and with 800, 400, 200 and 100 bytes a vertex, the error of the chosen skin is divided by that of the best skin
 # within the same budget. CHARACTER: arm, biceps, elbow, box; with PELT_DATA, the folder of the real characters, CesiumMan,
-# mhr_body, mhr_hand, fem_hand, limbs_M (which has one clip: it trains on every second frame, and the others are unseen).
+# mhr_body, mhr_hand, fem_hand, limbs_M (which has one clip: it trains on every second frame, and the others are unseen);
+# CesiumMan:dual and mhr_body:mush have the truth of `pelt sample FILE.glb --truth dual` (or mush).
 # The second line is the forecast of each choice, its error on held-out examples, over the error on unseen motion.
 # THREADS: threads of every fit; default 1. Characters can run side by side. `choice.sh PELT head` prints the head.
 PELT=${1:-build/pelt}
@@ -25,6 +26,9 @@ case $NAME in
   CesiumMan)
     BUNDLE=$FOLDER/$NAME.glb
     "$PELT" sample "$PELT_DATA/chars/$NAME.glb" -o "$FOLDER" --quiet || exit 1 ;;
+  *:*)
+    FILE=$(ls "$PELT_DATA"/*/"${NAME%:*}.glb") BUNDLE=$FOLDER/${NAME%:*}.glb
+    "$PELT" sample "$FILE" --truth "${NAME#*:}" -o "$FOLDER" --quiet || exit 1 ;;
   mhr_body) BUNDLE=$PELT_DATA/mhr_body/mhr_body.glb TEST=walk,punch,jump ;;
   limbs_M) BUNDLE=$PELT_DATA/limbs_M/limbs_M.glb TEST=train EVERY="--every 2" ;;
   *) BUNDLE=$PELT_DATA/$NAME/$NAME.glb ;;

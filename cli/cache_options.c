@@ -102,8 +102,5 @@ void cli_say_placed(const cli_args *args, const pelt_bundle *bundle) {
 }
 
 const char *cli_remedy(const cli_args *args, const pelt_finding *finding) {
-    static const char *const mended[] = {"axes", "scale", "offset", "vertex-order", "shifted"};
-    for (size_t i = 0; i < sizeof mended / sizeof *mended && !cli_value(args, "fix"); i++)
-        if (!strcmp(finding->what, mended[i])) return "; add --fix to apply this";
-    return "";
+    return pelt_finding_is_mended(finding) && !cli_value(args, "fix") ? "; add --fix to apply this" : "";
 }

@@ -6,7 +6,8 @@
 #include "cli/cli.h"
 
 #define CLI_CACHE_OPTIONS                                                                                              \
-    {"fix", NULL, "Apply axes, scale, offset, frames and order of misaligned caches; leave out bad examples."},        \
+    {"fix", NULL, "Apply axes, scale, offset, frames and order of misaligned caches; leave out bad examples.",         \
+     .group = "Point caches"},                                                                                         \
         {"axes", "X,Y,Z", "Which axes of caches are x, y, z: x,z,-y for caches with z up."},                           \
         {"scale", "S", "Multiply caches by S: 0.01 for centimetres on a rig in metres."},                              \
         {"space", "rest|posed",                                                                                        \

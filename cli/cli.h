@@ -26,6 +26,7 @@ typedef struct cli_option {
     const char *value; /* what it takes, "CLIP,..."; NULL for a switch */
     const char *help;  /* one sentence */
     cli_kind kind;
+    const char *group; /* what this option and those after it are about: a heading of --help; NULL: as before */
 } cli_option;
 
 enum { CLI_MAX_OPTIONS = 64, CLI_MAX_INPUTS = 256 };
@@ -54,11 +55,11 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_info, cli_fit, cli_eval, cli_measure, cli_compare, cli_export, cli_levels, cli_carry,
-    cli_poses, cli_keys, cli_relight, cli_render, cli_bench, cli_sample, cli_demo, cli_view, cli_completion;
+    cli_poses, cli_flesh, cli_keys, cli_relight, cli_render, cli_bench, cli_sample, cli_demo, cli_view, cli_completion;
 
 /* All commands, NULL-terminated. */
 extern const cli_command *const cli_commands[];
-/* --json, --quiet, --threads, --seed, --overwrite; a NULL name ends it. */
+/* --json, --quiet, --threads, --memory, --scratch, --seed, --overwrite; a NULL name ends it. */
 extern const cli_option cli_common_options[];
 
 /* Runs the program with these words (words[0] is "pelt"); returns the exit code. */
@@ -95,6 +96,9 @@ int cli_error(const pelt_error *error);
 void cli_warn(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints to standard output unless --json or --quiet. */
 void cli_say(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The command to type next, without the program's name; nothing inside `pelt demo`, which has its own order. */
+void cli_say_next(const cli_args *args, const char *format, ...) __attribute__((format(printf, 2, 3)));
+extern bool cli_in_tour;
 /* From now on, the first message that this thread would print on standard error goes here, and later ones nowhere;
    NULL: back to normal. The caller owns the error, with code 0. */
 void cli_listen(pelt_error *error);
@@ -127,6 +131,8 @@ void cli_print_man_page(void);
 
 /* `pelt sample face`: writes the face rig's mesh and clips to an existing folder (sample_face.c). */
 int sample_face(const cli_args *args, const char *folder, uint32_t points);
+/* `pelt sample hand`: solves the poses of the hand's clips by finite elements, to an existing folder (sample_hand.c). */
+int sample_simulated_hand(const cli_args *args, pelt_bundle *bundle, const char *folder);
 /* A built-in character of a few thousand vertices, for `pelt view`: writes it to a new folder without printing, and says
    where its scene is. Any thread (cmd_sample.c). */
 pelt_result cli_sample_files(const char *name, const char *folder, char *scene, size_t size, pelt_error *error);

@@ -44,13 +44,19 @@ static int run(const cli_args *args) {
         {"The simplest method and the best one, in one picture.",
          "compare DIR/arm.glb --train train --test test --methods ssd,kernel --show test:48 --picture "
          "DIR/arm.png"},
-        {"How fast does it run here?", "bench --vertices 11574 --turns 15"},
+        {"How fast does it run here?", "bench DIR/arm.pelt --turns 15"},
     };
-    for (size_t i = 0; i < sizeof tour / sizeof *tour; i++) {
-        int code = step(args, folder, tour[i].why, tour[i].command);
-        if (code) return code;
-    }
-    cli_say(args, "\nLook at %s/report.html in a browser; %s/arm.png is one of its pictures.\n", folder, folder);
+    int code = CLI_DONE;
+    cli_in_tour = true;
+    for (size_t i = 0; i < sizeof tour / sizeof *tour && !code; i++)
+        code = step(args, folder, tour[i].why, tour[i].command);
+    cli_in_tour = false;
+    if (code) return code;
+    cli_say(args,
+            "\nDone. %s/report.html shows all methods side by side; open it in a browser. %s/arm.pelt is the skin.\n"
+            "Next: %s view %s/arm.glb %s/arm.pelt turns and pulls it; your own character begins with\n"
+            "      %s info CHARACTER.glb\n",
+            folder, folder, args->program, folder, folder, args->program);
     return cli_print_json(args, pelt_json_pack("{folder:s, report:s}", folder, "report.html"));
 }
 

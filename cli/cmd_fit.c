@@ -4,7 +4,10 @@
 #include "cli/fit_options.h"
 #include "fit/about.h"
 #include "fit/choose/choose.h"
+#include "io/journal.h"
+#include "fit/fitting.h"
 #include "rig/clock.h"
+#include "rig/spill.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +25,7 @@ typedef struct fitting {
     pelt_front front; /* if the method was chosen */
     double begun, begun_cpu;
     json_t *warnings;
+    pelt_journal_file *journal; /* with --resume */
 } fitting;
 
 static bool read_options(fitting *f) {
@@ -139,6 +143,7 @@ static int print_result(fitting *f, const char *path) {
                     r->kept.count);
     }
     say_confidence(f);
+    cli_say_next(f->args, "view %s %s", f->args->inputs[0], path);
     json_t *object = pelt_json_pack(
         "{skin:s, method:s, blend:s, corrective:s, preset:o, train:o, holdout:o, bytes:z, bytes_per_vertex:f, "
         "seconds:f, cpu_seconds:f, warnings:o}",
@@ -206,6 +211,28 @@ static int read_examples(fitting *f) {
     return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
 }
 
+/* Once the files are read: it belongs to them. False after a message. */
+static bool open_checkpoint(fitting *f) {
+    pelt_error error;
+    char path[4200];
+    if (!cli_value(f->args, "output")) return true; /* the page's fits are short */
+    snprintf(path, sizeof path, "%s.checkpoint", cli_value(f->args, "output"));
+    f->journal = pelt_journal_open(f->arena, path, &error);
+    return f->journal || (cli_error(&error), false);
+}
+
+/* What is ahead, if it is worth waiting for or needs a disk. */
+static void say_needs(const fitting *f) {
+    const double short_work = 20;
+    pelt_fit_options o = f->options;
+    if (cli_chooses(f->args) || pelt_fit_resolve(&o, NULL)) return;
+    pelt_fit_needs n = pelt_fit_needs_of(&o, f->bundle->mesh.vertex_count, (double)f->examples.count);
+    if (n.seconds < short_work && !(n.disk > 0)) return;
+    cli_say(f->args, "estimate: about %.0f s of one core, %.0f MB of memory, %.0f MB on disk", n.seconds,
+            1e-6 * n.memory, 1e-6 * n.disk);
+    cli_say(f->args, n.disk > 0 ? " in %s\n" : "\n", pelt_spill_folder());
+}
+
 static int fit_bundle(fitting *f) {
     const cli_args *args = f->args;
     pelt_error error;
@@ -221,9 +248,12 @@ static int fit_bundle(fitting *f) {
     weigh(f);
     int code = cli_value(args, "train") ? read_examples(f) : CLI_DONE;
     if (code) return code;
+    say_needs(f);
+    if (cli_value(args, "resume") && !open_checkpoint(f)) return CLI_FAILED;
     f->skin = cli_chooses(args)
                   ? pelt_choose(f->bundle, f->examples, &f->budget, &f->options, &f->report, &f->front, &error)
                   : pelt_fit(f->bundle, f->examples, &f->options, &f->report, &error);
+    pelt_journal_close(f->journal);
     if (!f->skin) return cli_error(&error);
     if (f->report.holdout && doubt(f, &error)) return cli_error(&error);
     for (size_t i = 0; i < f->report.findings.count; i++) warn(f, f->report.findings.list[i].text);
@@ -249,6 +279,7 @@ static int run(const cli_args *args) {
     if (!f.arena) return cli_fail("not enough memory");
     int code = fit_bundle(&f);
     if (!code) code = pelt_bytes_write(f.skin, path, &error) ? cli_error(&error) : print_result(&f, path);
+    if (!code) pelt_journal_remove(f.journal);
     end_fitting(&f);
     return code;
 }
@@ -335,11 +366,7 @@ const cli_command cli_fit = {
     run,
     1,
     1,
-    {{"train", "CLIP,...", "Clips to fit to."},
-     {"every", "N", "Train only on every N-th frame of the clips; default all."},
-     CLI_EXAMPLE_OPTIONS,
-     CLI_CACHE_OPTIONS,
-     {"output", "SKIN.pelt", "The skin file to write."},
+    {{"output", "SKIN.pelt", "The skin file to write.", .group = "What to make"},
      {"method", "ssd|joints|psd|wpsd|eigen|kernel",
       "A preset of blend and corrective; default: chosen by cross-validation, or none if only --blend is given."},
      {"budget", "LIMITS",
@@ -347,9 +374,19 @@ const cli_command cli_fit = {
       "ns/vertex, of a frame on one core; mm, cm, m, % of the diagonal, in new poses. The most accurate method within "
       "it is "
       "taken; if it names an error, the smallest."},
+     {"train", "CLIP,...", "Clips to fit to.", .group = "Examples"},
+     {"every", "N", "Train only on every N-th frame of the clips; default all."},
+     CLI_EXAMPLE_OPTIONS,
+     {"holdout", "FRACTION", "Examples held out to measure the error on; default 0.2, 0 skips it."},
+     {"no-confidence", NULL, "Do not let the skin know its own errors (see pelt eval --confidence)."},
+     {"resume", NULL,
+      "Keep what is done in SKIN.pelt.checkpoint, and go on from there if it exists; it is removed at the end."},
+     {"force", NULL, "Fit even if the input looks inconsistent."},
+     CLI_CACHE_OPTIONS,
      {"blend", "file|distance|fit|joints",
       "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "
-      "skeleton's joints (fit), or of any sign with driven joints (joints)."},
+      "skeleton's joints (fit), or of any sign with driven joints (joints).",
+      .group = "Parts of a method"},
      {"corrective", "none|psd|wpsd|eigen|kernel", "What is added to the rest pose before blending."},
      {"preset", "lewis|rhee|kry|vertex-program",
       "The recipe of a paper, instead of --method; options that say otherwise are refused. lewis: --method psd --blend "
@@ -358,9 +395,6 @@ const cli_command cli_fit = {
       "--norm-floor 0.001 --shared-width; kry: --method eigen --blend file --sweeps-only --threshold 0.04 --fade 0; "
       "vertex-program: --method eigen --sweeps-only with the limits of that paper's graphics card, --per-vertex 10 "
       "--influences 4."},
-     CLI_FIT_OPTIONS,
-     {"holdout", "FRACTION", "Examples held out to measure the error on; default 0.2, 0 skips it."},
-     {"no-confidence", NULL, "Do not let the skin know its own errors (see pelt eval --confidence)."},
-     {"force", NULL, "Fit even if the input looks inconsistent."}},
+     CLI_FIT_OPTIONS},
     .example = "pelt fit arm.glb --train train --method kernel -o arm.pelt",
 };

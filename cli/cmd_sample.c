@@ -18,6 +18,7 @@ static int write_bundle(const cli_args *args, const pelt_bundle *bundle, const c
         if (clip->controls)
             cli_say(args, "%s/%s.%s.csv: %u controls\n", folder, name, clip->name, bundle->controls.count);
     }
+    cli_say_next(args, "fit %s --train train -o %s.pelt", path, name);
     return cli_print_json(args,
                           pelt_json_pack("{sample:s, folder:s, vertices:u, joints:u, clips:u}", name, folder,
                                          bundle->mesh.vertex_count, bundle->skeleton.joint_count, bundle->clip_count));
@@ -56,11 +57,17 @@ static int write_known(const cli_args *args, const pelt_sample_options *options,
 static int run(const cli_args *args) {
     const char *folder = cli_value(args, "output");
     if (!folder) return cli_misuse(args, "-o DIR is missing: name the folder to write to");
-    pelt_sample_options options = {.name = args->inputs[0], .seed = args->seed, .variant = cli_value(args, "variant")};
+    pelt_sample_options options = {.name = args->inputs[0],
+                                   .seed = args->seed,
+                                   .variant = cli_value(args, "variant"),
+                                   .truth = cli_value(args, "truth")};
     if (!cli_count(args, "vertices", &options.vertices) || !cli_count(args, "frames", &options.frames))
         return CLI_MISUSE;
-    bool face = !strcmp(options.name, "face"), file = pelt_is_gltf(options.name);
+    bool face = !strcmp(options.name, "face"), hand = !strcmp(options.name, "hand"), file = pelt_is_gltf(options.name);
     if (options.variant && (face || file)) return cli_misuse(args, "--variant does not apply to %s", options.name);
+    if (options.truth && !file) return cli_misuse(args, "--truth is for FILE.glb: %s has its own", options.name);
+    if (!hand && (cli_value(args, "resolution") || cli_value(args, "resume")))
+        return cli_misuse(args, "--resolution and --resume are for hand: %s is not simulated", options.name);
     if (file && options.vertices) return cli_misuse(args, "--vertices does not apply to %s", options.name);
     if (file) return write_known(args, &options, folder);
     pelt_error error;
@@ -68,6 +75,7 @@ static int run(const cli_args *args) {
     if (!face && !bundle) return cli_error(&error);
     int code = pelt_folder_make(folder, &error) ? cli_error(&error)
                : face                           ? sample_face(args, folder, options.vertices)
+               : hand                           ? sample_simulated_hand(args, bundle, folder)
                                                 : write_bundle(args, bundle, options.name, folder);
     pelt_bundle_free(bundle);
     return code;
@@ -79,8 +87,10 @@ const cli_command cli_sample = {
     "Writes a built-in character, or your own with a known deformation, as a bundle.",
     "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), "
     "biceps (the arm's elbow, with the control \"tension\" in .csv files), wrist (the arm's wrist, "
-    "twisting by 170 degrees) or humanoid (53 joints, for speed). Their "
-    "true deformation is given by a formula that linear blending cannot match. FILE.glb is a character of your own, "
+    "twisting by 170 degrees), humanoid (53 joints, for speed) or hand (EigenSkin's experiment: sweeps and grasps of "
+    "16 joints, simulated by finite elements as `pelt flesh` does, in about two minutes of processor time). The true "
+    "deformation of the others is given by a formula that linear blending cannot match; that of humanoid is the blend "
+    "itself. FILE.glb is a character of your own, "
     "with weights: DIR/FILE.glb, which keeps all that is in the file, gets clips with a truth given by a formula "
     "(limbs twist evenly along their length and "
     "swell where joints bend), so that methods can be compared on it before there are examples. face is a slow face "
@@ -91,9 +101,14 @@ const cli_command cli_sample = {
     {{"output", "DIR", "The folder to write to; created if missing."},
      {"vertices", "N", "Number of vertices, such as 2972, 11574 or 46036."},
      {"frames", "N", "Examples per clip; for FILE.glb: besides those that rotate a single joint."},
+     {"resolution", "N", "hand: about how many tetrahedra; default 30000."},
+     {"resume", NULL, "hand: go on with work that was interrupted."},
      {"variant", "V",
       "Splits vertices as files do: seam (of a texture), mirror (half a texture on both sides), split (every triangle "
       "separately), flat (also with flat shading), edges (hard edges)."},
+     {"truth", "T",
+      "FILE.glb: swell (as above, the default), dual (its weights by dual quaternions) or mush (its blend after delta "
+      "mush)."},
      {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the built-in one.", CLI_INPUT},
      {"curves", "FILE.csv", "face: captured curves under ARKit's names; a third go to training, the rest to the test.",
       CLI_INPUT},
@@ -102,5 +117,5 @@ const cli_command cli_sample = {
      {"hold-out", "CONTROL,...", "face: also write the training clips without these controls."},
      {"controls-only", NULL, "face: write controls but no points; `pelt keys --engine face` makes them."}},
     .example = "pelt sample arm -o .",
-    .first_words = "box|elbow|arm|biceps|wrist|humanoid|face",
+    .first_words = "box|elbow|arm|biceps|wrist|humanoid|hand|face",
 };

@@ -21,6 +21,7 @@
 static pelt_view *open_view(const cli_args *args, bool serving, pelt_engine *engine, pelt_error *error) {
     pelt_view_options options = {.threads = args->threads,
                                  .serving = serving,
+                                 .with_fit = cli_value(args, "with-fit") != NULL,
                                  .fit = cli_fit_words,
                                  .sample = cli_sample_files,
                                  .engine = engine,
@@ -45,8 +46,14 @@ static int export_view(const cli_args *args, const char *folder) {
     pelt_error error;
     pelt_progress progress = cli_progress(args);
     size_t count = 0;
-    if (!args->input_count) return cli_misuse(args, "name what to export: a bundle, skins, key points");
+    bool with_fit = cli_value(args, "with-fit") != NULL;
+    if (!args->input_count && !with_fit)
+        return cli_misuse(args, "name what to export: a bundle, skins, key points; --with-fit alone makes a page that "
+                                "takes files itself");
     if (!pelt_page_count()) return no_page();
+    if (with_fit && !pelt_page_has_fitter())
+        return cli_fail("this pelt was built without the fitter as WebAssembly; install libc++-dev-wasm32 and "
+                        "libeigen3-dev, then cmake --preset release && ninja -C build");
     pelt_view *view = open_view(args, false, NULL, &error);
     pelt_result result = view ? pelt_view_export(view, folder, &progress, &count, &error) : error.code;
     pelt_view_free(view);
@@ -178,6 +185,7 @@ static int run(const cli_args *args) {
     const char *folder = cli_value(args, "export");
     if (folder && (cli_value(args, "port") || cli_value(args, "no-browser")))
         return cli_misuse(args, "--export writes files and starts no server: remove --port and --no-browser");
+    if (!folder && cli_value(args, "with-fit")) return cli_misuse(args, "--with-fit needs --export DIR");
     if (folder && cli_value(args, "engine"))
         return cli_misuse(args, "--export writes files, which no engine can move: remove --engine");
     if (folder && cli_value(args, "live"))
@@ -197,7 +205,8 @@ const cli_command cli_view = {
     "are pulled on the page; the built-in face has its own. "
     "--live STREAM lets the first character follow poses as they come, one line each, as pelt eval --live reads them. "
     "Without inputs, drop bundles onto the page. --export DIR writes the same as files for any web server: "
-    "everything, frame by frame, except fitting and light.",
+    "everything, frame by frame, except fitting and light. With --with-fit the page fits too, in the browser: whoever "
+    "opens it drops a character there, and nothing leaves their machine.",
     run,
     0,
     CLI_MAX_INPUTS,
@@ -207,6 +216,7 @@ const cli_command cli_view = {
      {"rate", "N", "--live: poses per second, played from a recording; default 60."},
      CLI_ENGINE_OPTIONS,
      {"cost", "MICROSECONDS", "Extra work per point of the face."},
-     {"export", "DIR", "Write the page and everything it shows to a new folder instead.", CLI_OUTPUT}},
+     {"export", "DIR", "Write the page and everything it shows to a new folder instead.", CLI_OUTPUT},
+     {"with-fit", NULL, "--export: a page that fits too, as WebAssembly in the browser; inputs may be left out."}},
     .example = "pelt view arm.pelt arm.glb",
 };

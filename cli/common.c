@@ -110,6 +110,19 @@ void cli_say(const cli_args *args, const char *format, ...) {
     va_end(arguments);
 }
 
+bool cli_in_tour;
+
+void cli_say_next(const cli_args *args, const char *format, ...) {
+    if (cli_in_tour) return;
+    cli_say(args, "next: %s ", args->program);
+    if (args->json || args->quiet) return;
+    va_list arguments;
+    va_start(arguments, format);
+    print_visibly(stdout, "", format, arguments);
+    va_end(arguments);
+    cli_say(args, "\n");
+}
+
 void cli_put(const char *text) {
     clear_bar();
     fputs(text, stdout);

@@ -6,7 +6,8 @@
 #include "cli/cli.h"
 
 #define CLI_FIT_OPTIONS                                                                                                \
-    {"influences", "K", "Maximum joints per vertex; default: all (file), 4 (others)."},                                \
+    {"influences", "K", "Maximum joints per vertex; default: all (file), 4 (others).",                                 \
+     .group = "Blend weights and driven joints"},                                                                      \
         {"rest", "keep|refit", "Keep rest positions, or fit them too; default keep (fit), refit (joints)."},           \
         {"smooth", "X", "fit, joints: penalty on differences of the error across the mesh; 0: none, 1: strong."},      \
         {"prune", "X", "fit: drop weights below X and refit the others."},                                             \
@@ -21,7 +22,8 @@
         {"influence-choice", "greedy|rigidity", "joints: how a vertex chooses its joints; default greedy."},           \
         {"ridge", "X", "joints: penalty on squared weights, 0: none; default 1e-7."},                                  \
         {"normal-scale", "X", "joints: weight of normals in the fit; default 0.01, 0: ignore them."},                  \
-        {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all."},                 \
+        {"poses", "N", "psd, wpsd: keep the N most important poses (wpsd: per vertex); default all.",                  \
+         .group = "Pose space: psd, wpsd"},                                                                            \
         {"principal-joints", "N", "wpsd: maximum joints in a vertex's pose distance; default: all that drive it."},    \
         {"pose-choice", "forward|pca",                                                                                 \
          "psd, wpsd with --poses: those that reduce the error most, or one per principal component; default "          \
@@ -42,7 +44,8 @@
          "blend; default 0.03125."},                                                                                   \
         {"control-scale", "NAME=S,...",                                                                                \
          "Weight of a control in pose distances; default 1: its largest value counts like a radian."},                 \
-        {"displacements", "16|32", "Bits per displacement number; default 16 if that is exact enough."},               \
+        {"displacements", "16|32", "Bits per displacement number; default 16 if that is exact enough.",                \
+         .group = "Displacements: eigen, kernel"},                                                                     \
         {"per-joint", "N", "eigen: displacements per joint, and as many changes of normals; default 5."},              \
         {"per-vertex", "N",                                                                                            \
          "kernel: mean displacements per vertex, and as many changes of its normal, default 10, or 16 if examples "    \
@@ -64,7 +67,8 @@
         {"sweeps-only", NULL, "eigen: learn only from examples that move a single joint, as in the paper."},           \
         {"levels", NULL,                                                                                               \
          "With levels of detail: fewer and fewer displacements, then none, then fewer joints, for characters that "    \
-         "are far away."},                                                                                             \
+         "are far away.",                                                                                              \
+         .group = "At run time"},                                                                                      \
     {                                                                                                                  \
         "normals", "surface|rows|blend|auto",                                                                          \
             "Recompute normals from the deformed surface, let correctives change them too, or leave them to the "      \

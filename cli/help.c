@@ -30,6 +30,7 @@ static void print_wrapped(FILE *out, const char *text, size_t column, size_t ind
 static void print_options(const cli_option *options) {
     for (int i = 0; options[i].name; i++) {
         char left[64];
+        if (options[i].group) printf("%s%s:\n", i ? "\n" : "", options[i].group);
         int length = snprintf(left, sizeof left, "%s--%s%s%s", strcmp(options[i].name, "output") ? "" : "-o, ",
                               options[i].name, options[i].value ? " " : "", options[i].value ? options[i].value : "");
         printf("  %-*s", INDENT - 2, left);
@@ -45,7 +46,7 @@ void cli_print_help(const cli_command *command) {
     printf("\n"), print_wrapped(stdout, command->summary, 0, 0);
     if (command->details) printf("\n"), print_wrapped(stdout, command->details, 0, 0);
     if (command->example) printf("\nExample:\n  "), print_wrapped(stdout, command->example, 2, 6);
-    if (command->options[0].name) printf("\nOptions:\n");
+    if (command->options[0].name) printf(command->options[0].group ? "\n" : "\nOptions:\n");
     print_options(command->options);
     printf("\nEverywhere:\n");
     print_options(cli_common_options);
@@ -77,6 +78,7 @@ static void print_roff(const char *text) {
 
 static void print_man_options(const cli_option *options) {
     for (int i = 0; options[i].name; i++) {
+        if (options[i].group) printf(".SS "), print_roff(options[i].group), printf("\n");
         printf(".TP\n.B %s\\-\\-%s", strcmp(options[i].name, "output") ? "" : "\\-o, ", options[i].name);
         if (options[i].value) printf(" \\fI"), print_roff(options[i].value), printf("\\fR");
         printf("\n"), print_roff(options[i].help), printf("\n");

@@ -1,18 +1,20 @@
 /* main.c: the program `pelt`. */
 
 #include "cli/cli.h"
+#include "cli/mpi.h"
 #include "io/io.h"
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-const cli_command *const cli_commands[] = {&cli_info,    &cli_fit,        &cli_eval,  &cli_measure, &cli_compare,
-                                           &cli_export,  &cli_levels,     &cli_carry, &cli_poses,   &cli_keys,
-                                           &cli_relight, &cli_render,     &cli_bench, &cli_sample,  &cli_demo,
-                                           &cli_view,    &cli_completion, NULL};
+const cli_command *const cli_commands[] = {&cli_info,   &cli_fit,     &cli_eval,       &cli_measure, &cli_compare,
+                                           &cli_export, &cli_levels,  &cli_carry,      &cli_poses,   &cli_flesh,
+                                           &cli_keys,   &cli_relight, &cli_render,     &cli_bench,   &cli_sample,
+                                           &cli_demo,   &cli_view,    &cli_completion, NULL};
 
 static pthread_t main_thread;
 
@@ -33,6 +35,28 @@ static void stop_at(int signal_number) {
     struct sigaction before;
     if (!sigaction(signal_number, NULL, &before) && before.sa_handler == SIG_IGN) return;
     signal(signal_number, stop);
+}
+
+/* A file that is mapped (rig/spill.h) and can no longer be read: it was cut, or its disk or network has failed. The thread
+   that met it cannot go on. */
+static void lose_file(int signal_number) {
+    static const char sentence[] = "pelt: a file that is in use has become shorter, or its disk has failed\n";
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&told) && write(2, sentence, sizeof sentence - 1) < 0) _exit(CLI_FAILED);
+    if (!pthread_equal(pthread_self(), main_thread)) {
+        pthread_kill(main_thread, signal_number);
+        for (;;) pause();
+    }
+    pelt_writer_abandon_all();
+    _exit(CLI_FAILED);
+}
+
+/* Nor does a library that ends the program, as libgomp does when it cannot start a thread. Children of this process, which
+   leave by the same door, have no files of their own. */
+static pid_t own_process;
+
+static void leave(void) {
+    if (getpid() == own_process) pelt_writer_abandon_all();
 }
 
 /* -- OpenBLAS ------------------------------------------------------------------------------------------------------
@@ -77,12 +101,20 @@ static bool wants_json(int count, char **words) {
 
 int main(int count, char **words) {
     tell_openblas(words);
-    main_thread = pthread_self();
+    main_thread = pthread_self(), own_process = getpid();
+    atexit(leave);
     stop_at(SIGINT), stop_at(SIGTERM), stop_at(SIGHUP);
+    signal(SIGBUS, lose_file);
     signal(SIGPIPE, SIG_IGN), signal(SIGXFSZ, SIG_IGN); /* writing fails, with a message */
     cli_watch_json();
+#ifdef PELT_WITH_MPI
+    cli_mpi_begin(&count, &words);
+#endif
     int code = cli_main(count, (const char *const *)words);
     if (code && wants_json(count, words)) cli_print_json_error(code);
-    if (fflush(stdout) || ferror(stdout)) return cli_fail("standard output cannot be written: is the disk full?");
+    if (fflush(stdout) || ferror(stdout)) code = cli_fail("standard output cannot be written: is the disk full?");
+#ifdef PELT_WITH_MPI
+    code = cli_mpi_end(code);
+#endif
     return code;
 }

@@ -2,14 +2,22 @@
    (help.c) and shell completion (cmd_completion.c) all use them. */
 
 #include "cli/cli.h"
+#include "rig/ranks.h"
+#include "rig/spill.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const cli_option cli_common_options[] = {
     {"json", NULL, "Print one JSON object on standard output instead of text."},
     {"quiet", NULL, "Print only errors."},
     {"threads", "N", "Number of threads; default: as many as the machine has. The result is the same for any N."},
+    {"memory", "BYTES",
+     "Memory to use, such as 500M or 8G; what needs more waits on a disk, with the same result. Default: three "
+     "quarters of "
+     "what the machine has."},
+    {"scratch", "DIR", "Where it waits: a folder on a disk; default: TMPDIR, or /var/tmp."},
     {"seed", "N", "Seed of random numbers in learned features, key points, light and samples; default 1."},
     {"overwrite", NULL, "Allow overwriting one of the inputs."},
     {"help", NULL, "Show what the command does and its options."},
@@ -185,6 +193,23 @@ void cli_list_free(char **list) { free(list); }
 
 /* -- The program -------------------------------------------------------------------------------------------------- */
 
+/* What a word in the place of a command was probably meant to be. */
+static int no_such_command(const char *word) {
+    const char *near = NULL;
+    size_t least = 3, length = strlen(word);
+    for (size_t i = 0; cli_commands[i]; i++) {
+        size_t distance = length < 60 ? edit_distance(word, cli_commands[i]->name) : least;
+        if (distance < least && distance < length) least = distance, near = cli_commands[i]->name;
+    }
+    if (near)
+        cli_fail("there is no command \"%s\"; did you mean `pelt %s`?", word, near);
+    else if (!access(word, F_OK))
+        cli_fail("\"%s\" is a file, and a command comes first: `pelt info %s` says what is in it", word, word);
+    else
+        cli_fail("there is no command \"%s\"; `pelt help` lists them", word);
+    return CLI_MISUSE;
+}
+
 const cli_command *cli_find_command(const char *name) {
     for (size_t i = 0; cli_commands[i]; i++)
         if (!strcmp(cli_commands[i]->name, name)) return cli_commands[i];
@@ -197,6 +222,65 @@ bool cli_parse(cli_args *args, int count, const char *const *words) {
     args->json = cli_value(args, "json") != NULL;
     args->quiet = cli_value(args, "quiet") != NULL;
     return cli_count(args, "threads", &args->threads) && cli_index(args, "seed", &args->seed);
+}
+
+/* "500M", "1.5G"; powers of 1024. */
+static bool parse_bytes(const char *text, double *bytes) {
+    static const char units[] = "kMGT";
+    char *end;
+    *bytes = strtod(text, &end);
+    const char *unit = *end ? strchr(units, *end == 'K' ? 'k' : *end) : NULL;
+    for (const char *u = units; unit && u <= unit; u++) *bytes *= 1024;
+    if (unit) end++;
+    if (end > text && (*end == 'B' || *end == 'b')) end++;
+    return end > text && !*end && *bytes > 0 && *bytes < 0x1p62;
+}
+
+/* --memory and --scratch. Without them a folder that is of no use is no reason to fail. */
+static bool limit_memory(const cli_args *args) {
+    const char *memory = cli_value(args, "memory"), *scratch = cli_value(args, "scratch");
+    const char *folder = scratch ? scratch : getenv("TMPDIR");
+    double bytes = 0.75 * (double)pelt_machine_memory();
+    pelt_error error;
+    if (memory && !parse_bytes(memory, &bytes))
+        return cli_misuse(args, "--memory %s: expected bytes, such as 500M or 8G", memory), false;
+    if (!pelt_limit_memory((size_t)bytes, folder && *folder ? folder : "/var/tmp", &error)) return true;
+    if (!memory && !scratch) return true;
+    return cli_error(&error), false;
+}
+
+extern char *openblas_get_corename(void) __attribute__((weak));
+
+/* What all ranks, and runs that go on with each other's work, must have in common: linear algebra rounds as the processor
+   does. */
+static void note_words(const cli_args *args) {
+    static const char *const free_ones[] = {"json", "quiet", "threads", "memory", "scratch", "overwrite", "resume"};
+    const char *core = openblas_get_corename ? openblas_get_corename() : "";
+    char text[4400];
+    snprintf(text, sizeof text, "%s %s %s", PELT_VERSION, args->command->name, core);
+    pelt_rank_note(text, strlen(text));
+    for (int i = 0; i < args->input_count; i++) {
+        snprintf(text, sizeof text, "%d %s", i, args->inputs[i]);
+        pelt_rank_note(text, strlen(text));
+    }
+    for (int part = 0; part < 2; part++)
+        for (int i = part * CLI_MAX_OPTIONS; option_at(args->command, i)->name; i++) {
+            const char *name = option_at(args->command, i)->name;
+            size_t k = 0, count = sizeof free_ones / sizeof *free_ones;
+            while (k < count && strcmp(name, free_ones[k])) k++;
+            if (k < count || !args->values[i]) continue;
+            snprintf(text, sizeof text, "--%s %s", name, args->values[i]);
+            pelt_rank_note(text, strlen(text));
+        }
+}
+
+/* Whether several ranks may run it: not what answers frame by frame, or writes folders and logs. */
+static bool is_divided(const cli_args *args) {
+    static const char *const divided[] = {"fit", "compare", "measure", "keys", "relight", "flesh"};
+    size_t i = 0, count = sizeof divided / sizeof *divided;
+    while (i < count && strcmp(args->command->name, divided[i])) i++;
+    bool runs = args->command->first_words && args->input_count && !strcmp(args->inputs[0], "run");
+    return i < count && !runs;
 }
 
 static int run_command(const cli_command *command, int count, const char *const *words) {
@@ -213,7 +297,11 @@ static int run_command(const cli_command *command, int count, const char *const 
     if (args.input_count > command->most_inputs)
         return cli_misuse(&args, "\"%s\" is one input too many: pelt %s %s", args.inputs[command->most_inputs],
                           command->name, command->arguments);
-    return cli_check_files(&args) ? command->run(&args) : CLI_MISUSE;
+    if (pelt_rank_count() > 1 && !is_divided(&args))
+        return cli_misuse(&args, "pelt %s%s does not work on several ranks; call it without mpirun", command->name,
+                          command->first_words ? " run" : "");
+    note_words(&args);
+    return cli_check_files(&args) && limit_memory(&args) ? command->run(&args) : CLI_MISUSE;
 }
 
 int cli_main(int count, const char *const *words) {
@@ -234,13 +322,11 @@ int cli_main(int count, const char *const *words) {
         else if (!strcmp(topic, "--man"))
             cli_print_man_page();
         else if (*topic)
-            return cli_fail("there is no command \"%s\"; `pelt help` lists them", topic), CLI_MISUSE;
+            return no_such_command(topic);
         else
             cli_print_overview(stdout);
         return CLI_DONE;
     }
     const cli_command *command = cli_find_command(verb);
-    if (command) return run_command(command, count, words);
-    cli_fail("there is no command \"%s\"; `pelt help` lists them", verb);
-    return CLI_MISUSE;
+    return command ? run_command(command, count, words) : no_such_command(verb);
 }

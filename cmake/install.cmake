@@ -10,6 +10,9 @@ install(DIRECTORY include/pelt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES gpu/skin.glsl DESTINATION ${CMAKE_INSTALL_DATADIR}/pelt)
 if(TARGET pelt-program)
   install(TARGETS pelt-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET pelt-mpi)
+    install(TARGETS pelt-mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
   # The man page and the completion come from the same tables as `pelt help`.
   add_custom_command(TARGET pelt-program POST_BUILD
                      COMMAND $<TARGET_FILE:pelt-program> help --man > ${PROJECT_BINARY_DIR}/pelt.1

@@ -2,6 +2,7 @@
 
 #include "engine/input.h"
 #include "io/io.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +26,14 @@ typedef struct input_part {
 
 static pelt_result read_engine_frames(void *user, uint32_t first, uint32_t count, float *values, pelt_error *error) {
     const input_part *p = user;
-    size_t frame = (size_t)p->frames.point_count * p->frames.component_count;
-    for (uint32_t f = 0; f < count; f++) {
-        pelt_result result = pelt_engine_evaluate(p->engine, p->controls + (size_t)(first + f) * p->control_count, NULL,
+    size_t frame = (size_t)p->frames.point_count * p->frames.component_count, begin, end;
+    pelt_rank_share(count, &begin, &end);
+    for (size_t f = begin; f < end; f++) {
+        pelt_result result = pelt_engine_evaluate(p->engine, p->controls + (first + f) * p->control_count, NULL,
                                                   p->frames.point_count, values + f * frame, error);
         if (result) return result;
     }
+    pelt_rank_exchange(count, 1, &(pelt_made){values, frame * sizeof *values});
     return PELT_OK;
 }
 

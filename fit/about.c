@@ -101,7 +101,7 @@ json_t *pelt_corrective_json(const pelt_fit_report *r, const pelt_bundle *bundle
     if (r->condition.value > 0) object = put(object, "condition", condition_json(&r->condition, examples));
     return join(object, pelt_json_pack("{damped:{times:z, points:u}, bound:f, bound_fraction:f, storage_error:f, "
                                        "storage_error_fraction:f}",
-                                       r->damped, r->damped_points, r->bound, r->bound / rest, r->storage_error,
+                                       (size_t)r->damped, r->damped_points, r->bound, r->bound / rest, r->storage_error,
                                        r->storage_error / scene));
 }
 

@@ -13,6 +13,7 @@
 #include "fit/measure/measure.h"
 #include "pack/pack.h"
 #include "rig/clock.h"
+#include "rig/spill.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -77,14 +78,40 @@ static double bytes_of_fit(const pelt_fit_options *o, double vertices, double ex
     return vertices * (blend[0] + corrective[0] + (blend[1] + corrective[1]) * examples);
 }
 
+/* CPU seconds of one core, from those of built-in characters at four sizes (docs/howto-farm.md): per vertex, per vertex and
+   example, and per vertex and square of the examples, in microseconds. A hold-out fit sees four fifths of the examples. */
+static double seconds_of_fit(const pelt_fit_options *o, double vertices, double examples) {
+    static const double of_file[3] = {0, 0.1, 0}, of_fit[3] = {0, 0.8, 0}, of_joints[3] = {592, 3.24, 0};
+    static const double of_correctives[][3] = {[PELT_CORRECTIVE_NONE] = {0, 0, 0},
+                                               [PELT_CORRECTIVE_PSD] = {0, 1.36, 0.003},
+                                               [PELT_CORRECTIVE_WPSD] = {-478, 9.75, 0},
+                                               [PELT_CORRECTIVE_EIGEN] = {0, 1.54, 0},
+                                               [PELT_CORRECTIVE_KERNEL] = {0, 2.77, 0}};
+    const double *blend = o->blend == PELT_BLEND_JOINTS ? of_joints
+                          : o->blend == PELT_BLEND_FIT  ? of_fit
+                                                        : of_file,
+                 *corrective = of_correctives[o->corrective];
+    double sum = 0;
+    for (int i = 0; i < 3; i++) sum += (blend[i] + corrective[i]) * pow(examples, i);
+    return 1e-6 * vertices * fmax(sum, examples / 10) * (o->holdout < 0 ? 1 : 1.8);
+}
+
+pelt_fit_needs pelt_fit_needs_of(const pelt_fit_options *o, double vertices, double examples) {
+    double bytes = bytes_of_fit(o, vertices, examples), share = (double)pelt_spill_share();
+    bool limited = pelt_memory_limit() > 0 && bytes > share;
+    return (pelt_fit_needs){.seconds = seconds_of_fit(o, vertices, examples),
+                            .memory = limited ? fmin(bytes, (double)pelt_memory_limit()) : bytes,
+                            .disk = limited ? bytes - share : 0};
+}
+
 /* A fit that cannot succeed should fail before it starts. */
 static pelt_result check_memory(const pelt_fitting *f, pelt_error *error) {
     double points = f->bundle->mesh.vertex_count, bytes = bytes_of_fit(&f->options, points, (double)f->examples.count);
-    if (bytes < 1e6 || (bytes < 1e18 && pelt_memory_is_there((size_t)bytes))) return PELT_OK;
+    if (bytes < 1e6 || (bytes < 0.9 * (double)SIZE_MAX && pelt_memory_is_there((size_t)bytes))) return PELT_OK;
     pelt_fail(
         error, PELT_ERROR_MEMORY,
         "not enough memory: %zu examples of %.0f vertices take about %.0f MB, which is not available; train on every "
-        "second frame or on fewer clips, or raise the limit (ulimit -v)",
+        "second frame or on fewer clips, or " PELT_MORE_MEMORY,
         f->examples.count, points, bytes * 1e-6);
     return pelt_advise(error, "every", 2);
 }

@@ -104,4 +104,11 @@ pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, cons
 void pelt_limit_influences(pelt_arena *arena, const pelt_influences *in, uint32_t vertex_count, uint32_t most,
                            pelt_influences *out);
 
+/* What a fit will take, roughly: seconds of one core, and bytes in memory and on disk under the limit (rig/spill.h).
+   The options are resolved. */
+typedef struct pelt_fit_needs {
+    double seconds, memory, disk;
+} pelt_fit_needs;
+pelt_fit_needs pelt_fit_needs_of(const pelt_fit_options *options, double vertices, double examples);
+
 #endif

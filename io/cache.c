@@ -119,7 +119,7 @@ pelt_result pelt_cache_read(pelt_arena *arena, const char *path, pelt_cache *cac
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
                          "%s: has no point cache extension; pelt reads .pc2, .mdd, .npy and folders of .obj", path);
     pelt_file file;
-    pelt_result result = pelt_file_read(arena, path, &file, error);
+    pelt_result result = format ? pelt_file_view(arena, path, &file, error) : pelt_file_read(arena, path, &file, error);
     return result ? result : parse(arena, &file, path, cache, error);
 }
 

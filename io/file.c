@@ -11,6 +11,9 @@
 #include "io/io.h"
 #include "io/bytes.h"
 #include "io/temporary.h"
+#include "rig/memory.h"
+#include "rig/ranks.h"
+#include "rig/spill.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -67,7 +70,18 @@ static pelt_result check_beginning(int descriptor, const char *path, uint64_t si
                      path);
 }
 
-static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char *path, pelt_file *file,
+/* Its size, its beginning and its end are what ranks and checkpoints compare: all of a large cache would take as long as
+   reading it. */
+static void note_file(int descriptor, uint64_t size) {
+    enum { PIECE = 4096 };
+    uint8_t bytes[2 * PIECE] = {0};
+    uint64_t last = size > PIECE ? size - PIECE : 0;
+    bool read = pread(descriptor, bytes, PIECE, 0) >= 0 && pread(descriptor, bytes + PIECE, PIECE, (off_t)last) >= 0;
+    pelt_rank_note(&size, sizeof size);
+    if (read) pelt_rank_note(bytes, sizeof bytes);
+}
+
+static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char *path, bool view, pelt_file *file,
                                   pelt_error *error) {
     struct stat status;
     if (fstat(descriptor, &status) != 0)
@@ -78,10 +92,15 @@ static pelt_result read_open_file(pelt_arena *arena, int descriptor, const char 
     uint64_t size = (uint64_t)status.st_size;
     pelt_result result = check_beginning(descriptor, path, size, error);
     if (result) return result;
+    note_file(descriptor, size);
     size_t allowed;
     if (size >= SIZE_MAX || __builtin_mul_overflow((size_t)size, (size_t)PELT_READ_FACTOR, &allowed))
         allowed = SIZE_MAX;
     pelt_arena_raise_limit(arena, allowed);
+    const void *mapped = view && size < SIZE_MAX && pelt_spill_wanted((size_t)size)
+                             ? pelt_arena_map_file(arena, descriptor, (size_t)size)
+                             : NULL;
+    if (mapped) return *file = (pelt_file){mapped, (size_t)size}, PELT_OK;
     uint8_t *bytes = size < SIZE_MAX ? PELT_NEW(arena, (size_t)size + 1, uint8_t) : NULL;
     if (!bytes)
         return pelt_fail(error, PELT_ERROR_MEMORY, "%s: its %llu bytes do not fit in memory", path,
@@ -122,13 +141,21 @@ const char *pelt_foreign_format(const char *path) {
 
 bool pelt_is_gltf(const char *path) { return pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf"); }
 
-pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error) {
+static pelt_result read_file(pelt_arena *arena, const char *path, bool view, pelt_file *file, pelt_error *error) {
     *file = (pelt_file){0};
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hang */
     if (descriptor < 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
-    pelt_result result = read_open_file(arena, descriptor, path, file, error);
+    pelt_result result = read_open_file(arena, descriptor, path, view, file, error);
     close(descriptor);
     return result;
+}
+
+pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error) {
+    return read_file(arena, path, false, file, error);
+}
+
+pelt_result pelt_file_view(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error) {
+    return read_file(arena, path, true, file, error);
 }
 
 /* -- Writing ----------------------------------------------------------------------------------------------------- */
@@ -151,8 +178,8 @@ static void fail_with_errno(pelt_writer *writer) {
         pelt_fail(&writer->failure, PELT_ERROR_FILE, "%s: cannot be written: %s", writer->path, strerror(errno));
 }
 
-static void open_directly(pelt_writer *writer) {
-    writer->descriptor = open(writer->path, O_WRONLY | O_CLOEXEC);
+static void open_directly(pelt_writer *writer, const char *path) {
+    writer->descriptor = open(path, O_WRONLY | O_CLOEXEC);
     if (writer->descriptor < 0) fail_with_errno(writer);
 }
 
@@ -172,7 +199,9 @@ static void open_beside(pelt_writer *writer, const struct stat *existing) {
 
 static void open_target(pelt_writer *writer) {
     struct stat status;
-    if (!*writer->path) {
+    if (!pelt_rank_writes()) {
+        open_directly(writer, "/dev/null");
+    } else if (!*writer->path) {
         pelt_fail(&writer->failure, PELT_ERROR_FILE, "an empty name cannot be written to; name a file");
     } else if (stat(writer->path, &status) != 0) {
         if (errno == ENOENT)
@@ -184,7 +213,7 @@ static void open_target(pelt_writer *writer) {
     } else if (S_ISREG(status.st_mode)) {
         open_beside(writer, &status);
     } else {
-        open_directly(writer);
+        open_directly(writer, writer->path);
     }
 }
 

@@ -55,6 +55,9 @@ pelt_result pelt_folder_make(const char *path, pelt_error *error);
 
 /* Reads a whole regular file. */
 pelt_result pelt_file_read(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error);
+/* The same, but a file that is large for the memory there is (rig/spill.h) stays where it is and is read as it is used. It
+   must not change meanwhile. */
+pelt_result pelt_file_view(pelt_arena *arena, const char *path, pelt_file *file, pelt_error *error);
 
 /* Reads bytes from the offset on, all of them, from a regular file that is open. */
 pelt_result pelt_read_all(int descriptor, uint64_t offset, void *bytes, size_t size, const char *path,

@@ -6,6 +6,7 @@
 
 #include "light/facts.h"
 #include "light/denoise.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <string.h>
 
@@ -70,12 +71,16 @@ pelt_result pelt_relight_gather(training *t, pelt_error *error) {
     if (!values) return pelt_no_memory(error);
     for (uint32_t i = 0; i < t->gather_count; i++) {
         if (t->there[i]) continue;
-        pelt_result result = gather_half(t, i / 2, i % 2, values, error);
+        pelt_rank_keeps(true);
+        pelt_result result =
+            i % pelt_rank_count() == pelt_rank() ? gather_half(t, i / 2, i % 2, values, error) : PELT_OK;
+        pelt_rank_keeps(false);
         if (result) return result;
         t->missing--, t->there[i] = true;
         if (pelt_should_stop(&t->options.progress, "lights", 1 - (double)t->missing / t->gather_count))
             return pelt_fail(error, PELT_ERROR_CANCELLED, "stopped on request");
     }
+    pelt_rank_wait(); /* all frames are there */
     return PELT_OK;
 }
 

@@ -20,6 +20,7 @@
 
 #include "pack/pack.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <string.h>
 
@@ -368,7 +369,11 @@ pelt_center_rows pelt_round_centers(pelt_arena *arena, uint32_t threads, const p
     for (uint32_t b = 0; b < block_count; b++)
         if (links[b] != b) r.linked[b] = r.linked[links[b]] = true;
     find_steps(&r, block_count);
-    pelt_parallel(work, threads, block_count, round_block, &r);
+    const pelt_made made[] = {{r.pairs, sizeof *r.pairs},
+                              {r.sources, .total = rows * sizeof *r.sources},
+                              {r.shorts, .total = 4 * PELT_BLOCK * rows * sizeof *r.shorts},
+                              {r.tilts, .total = 3 * PELT_BLOCK * rows * sizeof *r.tilts}};
+    pelt_spread(work, threads, block_count, round_block, &r, r.tilts ? 4 : 3, made);
     pelt_center_rows out = {.lists.first = PELT_NEW(arena, (size_t)block_count + 1, uint32_t),
                             .shorts = r.shorts,
                             .tilts = r.tilts,

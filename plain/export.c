@@ -30,7 +30,7 @@ static pelt_result make_targets(exporting *x, pelt_error *error) {
                             error);
 }
 
-static pelt_result write(exporting *x, const char *path, pelt_error *error) {
+static pelt_result write_plain(exporting *x, const char *path, pelt_error *error) {
     x->plain.mesh.targets = x->targets.positions, x->plain.mesh.target_count = x->targets.count;
     pelt_gltf_content content = {.mesh = &x->plain.mesh,
                                  .skeleton = &x->plain.skeleton,
@@ -102,7 +102,7 @@ pelt_result pelt_export(const pelt_skin *skin, pelt_bundle *bundle, const pelt_e
     if (!result)
         result = pelt_plain_make(x.arena, &x.model, bundle, x.options.clips, x.options.clip_count, &x.plain, error);
     if (!result) result = make_targets(&x, error);
-    if (!result) result = write(&x, path, error);
+    if (!result) result = write_plain(&x, path, error);
     if (!result && report) *report = report_of(&x);
     pelt_arena_free(x.arena);
     return result;

@@ -1,6 +1,7 @@
-/* export_poses.c: a character with one clip of poses, for whoever makes the skin in them: a simulator, a sculptor. */
+/* export_poses.c: a character with clips of poses and no other, for whoever makes the skin in them: a simulator, a sculptor. */
 
 #include "io/io.h"
+#include "plain/plain.h"
 #include "rig/text.h"
 #include <pelt/poses.h>
 #include <string.h>
@@ -16,11 +17,7 @@ static pelt_result write_truth(const pelt_bundle *bundle, const pelt_clip *clip,
     return pelt_cache_writer_commit(writer, error);
 }
 
-pelt_result pelt_export_poses(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, pelt_error *error) {
-    pelt_error own;
-    if (!error) error = &own;
-    if (PELT_MISSING(bundle, error) || PELT_MISSING(clip, error) || PELT_MISSING(path, error))
-        return PELT_ERROR_ARGUMENT;
+static pelt_result check_clip(const pelt_bundle *bundle, const pelt_clip *clip, pelt_error *error) {
     if (!pelt_is_own_clip(bundle, clip)) return pelt_fail_option(error, "clip", "%s has no such clip", bundle->path);
     if (!clip->channel_count)
         return pelt_fail(error, PELT_ERROR_DATA,
@@ -29,14 +26,31 @@ pelt_result pelt_export_poses(const pelt_bundle *bundle, const pelt_clip *clip, 
     if (strchr(clip->name, '/'))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "the clip \"%s\" has a slash in its name, which files cannot have",
                          clip->name);
+    return PELT_OK;
+}
+
+pelt_result pelt_export_only_clips(const pelt_bundle *bundle, const pelt_clip *const *clips, uint32_t count,
+                                   const char *path, pelt_error *error) {
+    for (uint32_t c = 0; c < count; c++)
+        if (check_clip(bundle, clips[c], error)) return error->code;
     pelt_mesh mesh = bundle->mesh;
     mesh.targets = mesh.target_normals = NULL, mesh.target_count = 0;
     pelt_gltf_content content = {.mesh = &mesh,
                                  .skeleton = &bundle->skeleton,
-                                 .clips = &clip,
-                                 .clip_count = 1,
+                                 .clips = clips,
+                                 .clip_count = count,
                                  .only_clips = true,
                                  .source = bundle->in_memory ? NULL : bundle->path};
     pelt_result result = pelt_gltf_write(path, &content, error);
-    return result || !clip->positions ? result : write_truth(bundle, clip, path, error);
+    for (uint32_t c = 0; c < count && !result; c++)
+        if (clips[c]->positions) result = write_truth(bundle, clips[c], path, error);
+    return result;
+}
+
+pelt_result pelt_export_poses(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, pelt_error *error) {
+    pelt_error own;
+    if (!error) error = &own;
+    if (PELT_MISSING(bundle, error) || PELT_MISSING(clip, error) || PELT_MISSING(path, error))
+        return PELT_ERROR_ARGUMENT;
+    return pelt_export_only_clips(bundle, &clip, 1, path, error);
 }

@@ -19,4 +19,8 @@ typedef struct pelt_plain {
 pelt_result pelt_plain_make(pelt_arena *arena, const pelt_model *model, const pelt_bundle *bundle,
                             const pelt_clip *const *clips, size_t clip_count, pelt_plain *plain, pelt_error *error);
 
+/* Writes a character with these of its clips and no other, as pelt_export_poses does with one (export_poses.c). */
+pelt_result pelt_export_only_clips(const pelt_bundle *bundle, const pelt_clip *const *clips, uint32_t count,
+                                   const char *path, pelt_error *error);
+
 #endif

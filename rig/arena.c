@@ -5,13 +5,16 @@
 
 #include "rig/memory.h"
 #include "rig/clock.h"
+#include "rig/escape.h"
 #include "rig/linear.h"
 #include "rig/maths.h"
-#include <setjmp.h>
+#include "rig/spill.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef __wasm__
 #include <sys/mman.h>
+#endif
 
 /* Under the address sanitizer every allocation is a malloc, with the sanitizer's guards around it, unless a test that
    counts allocations wants them to share chunks; then a guard follows each. Memory that an arena no longer holds is
@@ -33,6 +36,7 @@ typedef struct chunk {
     size_t used, size; /* of the data */
     char *data;        /* aligned, after the chunk */
     bool fresh;        /* never used, so still zero */
+    enum { IN_MEMORY, ON_DISK, A_FILE } where;
 } chunk;
 
 struct pelt_arena {
@@ -40,7 +44,7 @@ struct pelt_arena {
     chunk *spare;  /* of emptied ones */
     size_t used, limit;
     bool failed;
-    jmp_buf *stage; /* of a root: where to jump when memory runs out; NULL: nowhere */
+    pelt_way_out *stage; /* of a root: how to leave when memory runs out; NULL: not at all */
     pelt_watch *watch;
     pelt_arena *parent, *children, *next, *previous;
 };
@@ -69,6 +73,10 @@ static void free_chunks(chunk *list) {
     for (chunk *c = list, *next; c; c = next) {
         next = c->next;
         ASAN_UNPOISON_MEMORY_REGION(c->data, c->size);
+        if (c->where == IN_MEMORY)
+            pelt_spill_count(-(ptrdiff_t)c->size);
+        else
+            pelt_spill_free(c->data, c->size, c->where == ON_DISK);
         free(c);
     }
 }
@@ -155,17 +163,35 @@ void pelt_arena_fail(pelt_arena *arena) {
     if (!arena) return;
     arena->failed = true;
     if (arena->parent) pelt_arena_fail(arena->parent);
-    if (arena->stage) longjmp(*arena->stage, 1);
+    if (arena->stage) pelt_escape(arena->stage);
 }
 
-pelt_result pelt_no_memory(pelt_error *error) { return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"); }
+void pelt_fail_stage(void) { pelt_arena_fail(staged); }
 
-/* The only setjmps are here and in pelt_arena_call. Everything that changes between setjmp and longjmp is behind
-   pointers, so no local variable can be lost. */
+pelt_result pelt_no_memory(pelt_error *error) {
+    const char *blame = pelt_spill_blame();
+    return pelt_fail(error, PELT_ERROR_MEMORY, "%s%s", blame ? "not enough memory: " : "not enough memory",
+                     blame ? blame : "");
+}
+
+typedef struct stage_call {
+    pelt_stage_body body;
+    void *user;
+    pelt_error *error;
+    pelt_arena *arena;
+    pelt_result result;
+} stage_call;
+
+static void call_stage(void *user) {
+    stage_call *c = user;
+    c->result = c->body(c->user, c->error);
+    if (pelt_blas_failed()) pelt_arena_fail(c->arena);
+}
+
 pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt_error *error) {
     if (pelt_arena_failed(arena)) return pelt_no_memory(error);
-    jmp_buf here;
-    pelt_result result = PELT_ERROR_MEMORY;
+    pelt_way_out here;
+    stage_call call = {body, user, error, arena, PELT_ERROR_MEMORY};
     if (!pelt_blas_enter())
         return pelt_fail(
             error, PELT_ERROR_MEMORY,
@@ -173,16 +199,13 @@ pelt_result pelt_stage(pelt_arena *arena, pelt_stage_body body, void *user, pelt
             "raise it (ulimit -v)",
             PELT_BLAS_MEGABYTES);
     pelt_arena *outer = staged;
-    if (!setjmp(here)) {
-        arena->stage = &here, staged = arena;
-        result = body(user, error);
-        if (pelt_blas_failed()) pelt_arena_fail(arena);
-    }
+    arena->stage = &here, staged = arena;
+    pelt_escapable(&here, call_stage, &call);
     arena->stage = NULL, staged = outer;
     pelt_blas_leave();
     const pelt_watch *watch = pelt_arena_watched(arena);
     if (watch && watch->stopped) return pelt_stopped(error);
-    return arena->failed ? pelt_no_memory(error) : result;
+    return arena->failed ? pelt_no_memory(error) : call.result;
 }
 
 /* -- Allocation ---------------------------------------------------------------------------------------------------- */
@@ -193,18 +216,28 @@ static _Thread_local bool beyond_limit;
 bool pelt_memory_was_limited(void) { return beyond_limit; }
 
 bool pelt_memory_is_there(size_t bytes) {
+#ifdef __wasm__ /* has no mmap, and malloc touches nothing of what is new */
+    void *room = malloc(bytes);
+    free(room);
+    return room != NULL;
+#else
+    if (pelt_spill_wanted(bytes)) return pelt_spill_room() > bytes;
     void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return room != MAP_FAILED && !munmap(room, bytes);
+#endif
 }
 
 /* calloc knows when memory comes zeroed from the system: the bytes of a large file are then first touched by the read,
    not by a memset. */
 static chunk *chunk_new(size_t size) {
-    chunk *c = calloc(1, sizeof(chunk) + PELT_ALIGN + size);
+    bool spills = pelt_spill_wanted(size);
+    chunk *c = calloc(1, sizeof(chunk) + (spills ? 0 : PELT_ALIGN + size));
     if (!c) return NULL;
     char *behind = (char *)(c + 1);
     size_t step = (PELT_ALIGN - (uintptr_t)behind % PELT_ALIGN) % PELT_ALIGN;
-    *c = (chunk){NULL, 0, size, behind + step, true};
+    *c = (chunk){NULL, 0, size, spills ? pelt_spill_new(size) : behind + step, true, spills ? ON_DISK : IN_MEMORY};
+    if (!c->data) return free(c), NULL;
+    if (!spills) pelt_spill_count((ptrdiff_t)size);
     ASAN_POISON_MEMORY_REGION(c->data, c->size);
     return c;
 }
@@ -213,7 +246,7 @@ static chunk *chunk_new(size_t size) {
 static chunk *chunk_for(pelt_arena *arena, size_t bytes) {
     for (chunk **link = &arena->spare; *link; link = &(*link)->next) {
         chunk *c = *link;
-        if (c->size < bytes) continue;
+        if (c->size < bytes || c->where == A_FILE) continue;
         *link = c->next;
         return c;
     }
@@ -248,11 +281,22 @@ static void *allocate(pelt_arena *arena, size_t count, size_t size) {
     return memory;
 }
 
+const void *pelt_arena_map_file(pelt_arena *arena, int descriptor, size_t size) {
+    chunk *c = pelt_arena_failed(arena) || size > arena->limit - arena->used ? NULL : calloc(1, sizeof *c);
+    void *bytes = c ? pelt_spill_map(descriptor, size) : NULL;
+    if (!bytes) return free(c), NULL;
+    *c = (chunk){.used = size, .size = size, .data = bytes, .where = A_FILE};
+    c->next = arena->chunks ? arena->chunks->next : NULL; /* keep the chunk with room in front */
+    *(arena->chunks ? &arena->chunks->next : &arena->chunks) = c;
+    arena->used += size;
+    return bytes;
+}
+
 void *pelt_alloc(pelt_arena *arena, size_t count, size_t size) {
     const pelt_arena *own = arena;
     while (own && own != staged) own = own->parent;
     if (own) pelt_poll();
-    void *memory = pelt_arena_failed(arena) ? NULL : allocate(arena, count, size);
+    void *memory = pelt_arena_failed(arena) || pelt_spill_blame() ? NULL : allocate(arena, count, size);
     if (!memory) pelt_arena_fail(arena);
     return memory;
 }
@@ -298,16 +342,33 @@ void pelt_bytes_free(pelt_bytes *bytes) {
 
 /* -- One call of a parallel loop ----------------------------------------------------------------------------------- */
 
+typedef struct loop_call {
+    pelt_loop_body body;
+    void *user;
+    size_t i;
+    pelt_arena *scratch;
+} loop_call;
+
+static void call_loop(void *user) {
+    loop_call *c = user;
+    pelt_poll();
+    c->body(c->user, c->i, c->scratch);
+    if (pelt_blas_failed()) pelt_arena_fail(c->scratch);
+}
+
+static _Thread_local unsigned calls;
+
+bool pelt_in_loop(void) { return calls > 0; }
+
 bool pelt_arena_call(pelt_arena *scratch, pelt_loop_body body, void *user, size_t i) {
-    jmp_buf here;
+    pelt_way_out here;
     if (pelt_arena_failed(scratch)) return false;
     pelt_arena *outer = staged;
-    if (!setjmp(here)) {
-        scratch->stage = &here, staged = scratch;
-        pelt_poll();
-        body(user, i, scratch);
-        if (pelt_blas_failed()) pelt_arena_fail(scratch);
-    }
+    loop_call call = {body, user, i, scratch};
+    scratch->stage = &here, staged = scratch;
+    calls++;
+    pelt_escapable(&here, call_loop, &call);
+    calls--;
     scratch->stage = NULL, staged = outer;
     empty(scratch);
     while (scratch->children) pelt_arena_free(scratch->children);

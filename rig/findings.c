@@ -24,3 +24,10 @@ void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severit
 bool pelt_should_stop(const pelt_progress *progress, const char *task, double fraction) {
     return progress && progress->step && progress->step(progress->user, task, fraction) != 0;
 }
+
+bool pelt_finding_is_mended(const pelt_finding *finding) {
+    static const char *const mended[] = {"axes", "scale", "offset", "vertex-order", "shifted"};
+    for (size_t i = 0; i < sizeof mended / sizeof *mended; i++)
+        if (!strcmp(finding->what, mended[i])) return true;
+    return false;
+}

@@ -96,7 +96,7 @@ static json_t *pack_value(packing *p) {
     case 'u':
         return json_integer(va_arg(p->arguments, unsigned));
     case 'z':
-        return json_integer((json_int_t)va_arg(p->arguments, uint64_t));
+        return json_integer((json_int_t)va_arg(p->arguments, size_t));
     case 'f':
         return pelt_json_number(va_arg(p->arguments, double));
     case 'v':

@@ -16,7 +16,7 @@ json_t *pelt_json_format(const char *format, ...) __attribute__((format(printf, 
 json_t *pelt_json_text(const char *text);
 
 /* A value by its shape, "{name:s, size:[u u], more:{rms:f}}": a letter for each argument, which is a text (s; NULL: null),
-   int (i), unsigned (u), size_t or uint64_t (z), double (f), bool (b), const float * (v3: three of
+   int (i), unsigned (u), size_t (z), double (f), bool (b), const float * (v3: three of
    them) or a value, whose reference is taken (o). Texts and numbers are
    as above. NULL if anything is missing, because memory ran out. */
 json_t *pelt_json_pack(const char *format, ...);

@@ -1,4 +1,4 @@
-/* memory.h: shared by arena.c and parallel.c. */
+/* memory.h: shared by arena.c, the loops, and what maps files. */
 
 #ifndef PELT_MEMORY_H
 #define PELT_MEMORY_H
@@ -7,6 +7,16 @@
 
 /* Calls body(user, i, scratch) and empties the scratch. False if memory ran out. */
 bool pelt_arena_call(pelt_arena *scratch, pelt_loop_body body, void *user, size_t i);
+
+/* Whether this thread is within a call of a loop. */
+bool pelt_in_loop(void);
+
+/* The bytes of a file, mapped to be read only; they belong to the arena. NULL if that is not possible, which is no
+   failure of the arena. */
+const void *pelt_arena_map_file(pelt_arena *arena, int descriptor, size_t size);
+
+/* Ends the stage, or the call of a loop, that this thread is in, for want of memory. */
+void pelt_fail_stage(void);
 
 /* The watch of an arena, or NULL. */
 pelt_watch *pelt_arena_watched(const pelt_arena *arena);

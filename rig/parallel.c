@@ -2,6 +2,7 @@
 
 #include "rig/linear.h"
 #include "rig/memory.h"
+#include "rig/spill.h"
 #ifdef _OPENMP
 #include <omp.h>
 
@@ -13,7 +14,7 @@ static int team_size(uint32_t threads, size_t count) {
     size_t most = (size_t)omp_get_num_procs() * MOST_THREADS_PER_PROCESSOR;
     if (most > count) most = count ? count : 1;
     int team = (int)(wanted < most ? wanted : most);
-    if (team > 1) team = pelt_blas_reserve(team); /* the result does not depend on it */
+    if (team > 1) team = pelt_blas_reserve(pelt_memory_threads(team)); /* the result does not depend on it */
     return team > 1 ? team : 1;
 }
 #endif

@@ -57,12 +57,20 @@ pelt_result pelt_no_memory(pelt_error *error);
 bool pelt_memory_was_limited(void);
 /* Whether the system could provide this many bytes now; they are not allocated. */
 bool pelt_memory_is_there(size_t bytes);
+/* What to do where it is not. */
+#ifdef __wasm__
+#define PELT_MORE_MEMORY "use the program pelt"
+#else
+#define PELT_MORE_MEMORY "raise the limit (ulimit -v)"
+#endif
 
 /* -- Findings ---------------------------------------------------------------------------------------------------- */
 
 /* Appends a finding; text and list live in the arena. */
 void pelt_find(pelt_findings *findings, pelt_arena *arena, pelt_severity severity, const char *what, const char *format,
                ...) __attribute__((format(printf, 5, 6)));
+/* Whether reading caches with `fix` does away with it. */
+bool pelt_finding_is_mended(const pelt_finding *finding);
 
 /* -- Parallel loops ---------------------------------------------------------------------------------------------- */
 

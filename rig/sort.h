@@ -21,7 +21,7 @@ typedef struct pelt_ranked {
 int pelt_rising_ranks(const void *a, const void *b);
 int pelt_falling_ranks(const void *a, const void *b);
 
-/* The quantile of a share (0 to 1), nearest rank; 0 if there are no values. Sorts them. */
+/* The quantile of a share (0 to 1), nearest rank; 0 if there are no values. Changes their order. */
 float pelt_quantile_floats(float *values, size_t count, double share);
 double pelt_quantile(double *values, size_t count, double share);
 

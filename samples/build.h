@@ -60,9 +60,12 @@ typedef struct sample_recipe {
        pose. */
     const char *control;
     double (*control_value)(const sample_moment *moment, sample_random *random);
+
+    uint32_t least_vertices, most_vertices; /* 0: those of most samples */
 } sample_recipe;
 
-extern const sample_recipe sample_box, sample_elbow, sample_arm, sample_biceps, sample_wrist, sample_humanoid;
+extern const sample_recipe sample_box, sample_elbow, sample_arm, sample_biceps, sample_wrist, sample_humanoid,
+    sample_hand;
 
 /* Weights that fall off smoothly with the distance to each bone: 1 for the nearest bone, 0 for one that is farther by
    `falloff`. */

@@ -13,6 +13,7 @@
 
 #include "samples/build.h"
 #include "samples/samples.h"
+#include "samples/truths.h"
 #include <math.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ typedef struct known {
     uint32_t mover_count;
     const pelt_transform *poses; /* of the current clip: [frame][joint] */
     float *positions;            /* [frame][vertex][3] */
+    sample_mush mush;
 } known;
 
 /* -- The rest pose ------------------------------------------------------------------------------------------------- */
@@ -230,23 +232,47 @@ static void deform(const known *k, uint32_t v, const double *twists, const doubl
     }
 }
 
+static bool has_truth(const known *k, const char *name) {
+    return k->options->truth && !strcmp(k->options->truth, name);
+}
+
+/* The vertex by the dual quaternions of its joints; those on the other side of the first are the same turned round. */
+static void blend_dual(const pelt_influences *in, uint32_t v, const double *duals, const double point[3],
+                       double out[3]) {
+    double sum[8] = {0};
+    for (uint32_t next = 0, i; next_influence(in, v, &next, &i);) {
+        const double *q = duals + 8 * (size_t)in->joints[i];
+        double same = pelt_dot(sum, q) + sum[3] * q[3] < 0 ? -1 : 1;
+        for (int c = 0; c < 8; c++) sum[c] += same * in->weights[i] * q[c];
+    }
+    if (pelt_quaternion_length(sum) > 0) sample_dual_point(sum, point, out);
+}
+
 static void true_frame(void *user, size_t frame, pelt_arena *scratch) {
     const known *k = user;
     const pelt_mesh *mesh = &k->bundle->mesh;
     uint32_t joints = k->bundle->skeleton.joint_count;
     const pelt_transform *pose = k->poses + frame * joints;
     double *twists = PELT_NEW(scratch, joints, double), *swings = PELT_NEW(scratch, joints, double);
+    double *duals = PELT_NEW(scratch, 8 * (size_t)joints, double);
+    bool dual = has_truth(k, "dual"), mush = has_truth(k, "mush");
     pelt_affine *matrices = PELT_NEW(scratch, joints, pelt_affine);
     float *out = k->positions + 3 * frame * mesh->vertex_count;
     pelt_joint_matrices(&k->bundle->skeleton, pose, NULL, matrices);
     for (uint32_t m = 0; m < k->mover_count; m++)
         take_apart(k, k->movers[m], pose, &twists[k->movers[m]], &swings[k->movers[m]]);
+    for (uint32_t j = 0; j < joints && dual; j++) sample_dual_quaternion(&matrices[j], duals + 8 * (size_t)j);
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-        double point[3];
-        deform(k, v, twists, swings, point);
-        blend_point(&mesh->influences, v, matrices, point, point);
+        const float *rest = mesh->positions + 3 * (size_t)v;
+        double point[3] = {rest[0], rest[1], rest[2]};
+        if (!dual && !mush) deform(k, v, twists, swings, point);
+        if (dual)
+            blend_dual(&mesh->influences, v, duals, point, point);
+        else
+            blend_point(&mesh->influences, v, matrices, point, point);
         for (size_t c = 0; c < 3; c++) out[3 * (size_t)v + c] = (float)point[c];
     }
+    if (mush) sample_mush_frame(&k->mush, scratch, out);
 }
 
 /* -- Clips --------------------------------------------------------------------------------------------------------- */
@@ -280,6 +306,7 @@ static pelt_result make_clips(void *user, pelt_error *error) {
         return pelt_fail(error, PELT_ERROR_DATA,
                          "%s: no joint moves part of its skin: a known deformation needs a character with weights",
                          k->bundle->path);
+    if (has_truth(k, "mush")) sample_mush_prepare(k->arena, &k->bundle->mesh, &k->mush);
     uint32_t alone = 1 + TRAIN_ALONE * k->mover_count, asked = k->options->frames;
     k->bundle->clip_count = 0;
     result = add_clip(k, true, alone + (asked ? asked : TRAIN_TOGETHER), error);
@@ -290,6 +317,9 @@ pelt_result pelt_sample_known(pelt_bundle *bundle, const pelt_sample_options *op
     pelt_error own;
     if (options->frames > SAMPLE_MOST_FRAMES)
         return pelt_fail_option(error, "frames", "expected at most %d, not %u", SAMPLE_MOST_FRAMES, options->frames);
+    if (options->truth && strcmp(options->truth, "swell") && strcmp(options->truth, "dual") &&
+        strcmp(options->truth, "mush"))
+        return pelt_fail_option(error, "truth", "%s: no such truth: swell, dual or mush", options->truth);
     known k = {.bundle = bundle, .options = options, .arena = pelt_arena_new(0)};
     pelt_result result = pelt_stage(k.arena, make_clips, &k, &own);
     if (result) pelt_fail(error, result, "%s", own.text);

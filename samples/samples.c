@@ -9,8 +9,8 @@ enum { LEAST_VERTICES = 100, MOST_VERTICES = 4000000, MOST_INFLUENCES = 4 };
 
 static const uint64_t most_bytes = (uint64_t)4 << 30; /* of true positions */
 
-static const sample_recipe *const recipes[] = {&sample_box,    &sample_elbow, &sample_arm,
-                                               &sample_biceps, &sample_wrist, &sample_humanoid};
+static const sample_recipe *const recipes[] = {&sample_box,   &sample_elbow,    &sample_arm, &sample_biceps,
+                                               &sample_wrist, &sample_humanoid, &sample_hand};
 const char *const pelt_sample_names[] = {"box", "elbow", "arm", "biceps", "wrist", "humanoid", NULL};
 
 double sample_uniform(sample_random *random, double low, double high) {
@@ -81,6 +81,7 @@ static void make_mesh(pelt_arena *arena, const sample_recipe *recipe, uint32_t v
     mesh->triangles = PELT_NEW(arena, 6 * (size_t)vertex_count, uint32_t); /* a closed surface has fewer than 2n */
     mesh->triangle_count = 2 * vertex_count - 4;
     recipe->mesh(arena, mesh);
+    vertex_count = mesh->vertex_count;
     pelt_mesh_normals(mesh->positions, vertex_count, mesh->triangles, mesh->triangle_count, mesh->normals);
     mesh->diagonal = (float)pelt_diagonal(mesh->positions, vertex_count);
 }
@@ -244,7 +245,7 @@ static const sample_recipe *find_recipe(const char *name, pelt_error *error) {
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         if (name && !strcmp(name, recipes[i]->name)) return recipes[i];
     pelt_fail(error, PELT_ERROR_ARGUMENT,
-              "%s: no such sample; the samples are box, elbow, arm, biceps, wrist and humanoid",
+              "%s: no such sample; the samples are box, elbow, arm, biceps, wrist, humanoid and hand",
               name ? name : "(none)");
     return NULL;
 }
@@ -255,9 +256,11 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
     uint32_t vertices = options->vertices ? options->vertices : recipe->vertices;
     uint32_t frames[2] = {options->frames ? options->frames : recipe->train_frames,
                           options->frames ? options->frames : recipe->test_frames};
-    if (vertices < LEAST_VERTICES || vertices > MOST_VERTICES) {
-        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u vertices requested; samples have %d to %d", recipe->name,
-                  vertices, LEAST_VERTICES, MOST_VERTICES);
+    uint32_t least = recipe->least_vertices ? recipe->least_vertices : LEAST_VERTICES;
+    uint32_t most = recipe->most_vertices ? recipe->most_vertices : MOST_VERTICES;
+    if (vertices < least || vertices > most) {
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u vertices requested; it has %u to %u", recipe->name, vertices,
+                  least, most);
         return NULL;
     }
     uint64_t split = options->variant ? 6 : 1; /* triangle corners per vertex of a closed mesh */

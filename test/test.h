@@ -54,11 +54,11 @@ static inline const char *test_folder(void) {
     return test_folder_path;
 }
 
-/* For tests of figures on whole characters: sanitizers slow them to minutes, and smaller tests cover the same code. */
+/* For tests of many or large fits: sanitizers slow them to minutes, and smaller tests cover the same code. */
 static inline void test_only_at_full_speed(void) {
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    print_message("skipped: figures of whole characters, under sanitizers\n");
+    print_message("skipped: many or large fits, under sanitizers\n");
     skip();
 #endif
 #endif

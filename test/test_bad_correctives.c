@@ -290,6 +290,7 @@ static void joints_that_slide_and_do_not_turn(void **state) {
    many. */
 static void of_too_many_examples_those_that_lie_apart_are_taken(void **state) {
     (void)state;
+    test_only_at_full_speed();
     static const uint32_t most[METHODS] = {800, 300, 2000, 1000};
     static const pelt_method of[METHODS] = {PELT_METHOD_PSD, PELT_METHOD_WPSD, PELT_METHOD_EIGEN, PELT_METHOD_KERNEL};
     for (int m = 0; m < METHODS; m++) {

@@ -155,6 +155,7 @@ static const pelt_candidate *chosen(const pelt_front *front) { return &front->li
 /* The humanoid's truth is its own blend: nothing is better, and nothing else is as small. */
 static void an_exact_blend_is_kept(void **state) {
     (void)state;
+    test_only_at_full_speed();
     pelt_bundle *bundle = few("humanoid", 400, 12);
     pelt_front front;
     pelt_error error;

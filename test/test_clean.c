@@ -275,6 +275,7 @@ static void the_look_can_be_stopped(void **state) {
    nothing is wrong, and the frame that is. */
 static void long_motions_do_not_take_poses_away(void **state) {
     (void)state;
+    test_only_at_full_speed();
     enum { FRAMES = 900 };
     static double angles[FRAMES * JOINTS];
     for (int bad = 0; bad < 2; bad++) {

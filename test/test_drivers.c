@@ -269,6 +269,7 @@ static char *advice(bool alone, corrected_truth *truth, const char *what) {
 
 static void warnings_name_the_joints_and_the_poses_that_would_help(void **state) {
     (void)state;
+    test_only_at_full_speed();
     noise = 0;
     for (int alone = 0; alone < 2; alone++) {
         char *one = advice(alone, driven_truth, "not-told-apart");

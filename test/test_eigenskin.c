@@ -1353,6 +1353,7 @@ static void too_few_examples_of_several_joints_are_refused_with_advice(void **st
 /* The paper's figure 7, on regenerated data: thumb CMC, all 12 training poses, 1 to 5 eigendisplacements. */
 static void figure_seven_of_the_paper(void **state) {
     (void)state;
+    test_only_at_full_speed();
     static const double wanted[] = {0.625, 0.153, 0.087, 0.045, 0.039}, at_10[] = {0.166, 0.140, 0.109, 0.053, 0.040};
     const char *path = test_data("fem_hand/fem_hand.glb");
     if (!path) skip();
@@ -1383,6 +1384,7 @@ static void figure_seven_of_the_paper(void **state) {
 
 static void unseen_grasps_of_the_finite_element_hand(void **state) {
     (void)state;
+    test_only_at_full_speed();
     static const double most[] = {0.49, 0.27, 0.25};
     const char *path = test_data("fem_hand/fem_hand.glb");
     if (!path) skip();
@@ -1396,6 +1398,7 @@ static void unseen_grasps_of_the_finite_element_hand(void **state) {
 
 static void unseen_poses_of_a_hand(void **state) {
     (void)state;
+    test_only_at_full_speed();
     const char *path = test_data("mhr_hand/mhr_hand.glb");
     if (!path) skip();
     pelt_fit_options options = {.method = PELT_METHOD_EIGEN, .eigen.per_joint = 3, .eigen.sweeps_only = 1};

@@ -889,6 +889,7 @@ static double held_out_error(pelt_bundle *bundle, pelt_examples kept, pelt_examp
 /* The forearm twists with the wrist; elbow and hand are hinges. Examples that were held out say the same. */
 static void joints_whose_twists_predict_better_have_twists(void **state) {
     (void)state;
+    test_only_at_full_speed();
     float half = 0.5f, quarters[] = {0.25f, 0.5f, 0.75f};
     pelt_drive_rule plain = {.joints = "*", .turn_count = 1, .turns = &half, .upstream = 1, .downstream = 1, .k = 8};
     pelt_drive_rule list[2] = {plain, {.joints = "wrist", .twist_count = 3, .twists = quarters}};
@@ -918,6 +919,7 @@ static double wrist_twist(const fitted *f, const pelt_example *example) {
 /* A blend that twists by less than 20 degrees loses next to nothing. */
 static void joints_that_hardly_twist_have_no_twists(void **state) {
     (void)state;
+    test_only_at_full_speed();
     fitted *f = fit("arm", "test", (pelt_fit_options){.blend = PELT_BLEND_FIT});
     for (int most = 19; most <= 25; most += 6) {
         pelt_examples few = {0, calloc(f->examples.count, sizeof *few.list)};

@@ -1184,6 +1184,7 @@ static void borders_of_clusters_show_no_more_than_what_is_inside(void **state) {
    worse: of many lengths of training and ridges, the best looks better than it is. */
 static void features_must_be_clearly_better_than_kernels(void **state) {
     (void)state;
+    test_only_at_full_speed();
     const char *path = test_data("limbs_M/limbs_M.glb");
     if (!path) skip();
     pelt_error error = {0};

@@ -212,6 +212,7 @@ static pelt_bundle *arm_bound_large(void) {
 
 static void percentages_are_of_the_mesh_in_the_scene_however_large_it_was_bound(void **state) {
     (void)state;
+    test_only_at_full_speed();
     static const char *const methods[] = {"ssd", "joints", "psd", "wpsd", "eigen", "kernel"};
     pelt_bundle *plain = sampled("arm", 300), *large = arm_bound_large();
     pelt_error error;

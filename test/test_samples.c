@@ -103,6 +103,47 @@ static void the_volume_of_the_tube_and_of_the_arm_is_that_of_their_shapes(void *
     pelt_arena_free(bundle->arena);
 }
 
+/* The hand is meshed on a grid: it is one closed surface at any fineness, with nearly as many vertices as asked for. */
+static void the_hand_is_one_closed_surface(void **state) {
+    (void)state;
+    static const uint32_t sizes[] = {2000, 2500, 3300, 5000, 7001, 12000, 30000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        pelt_bundle *bundle = make("hand", sizes[i], 1);
+        assert_true(bundle->mesh.vertex_count <= sizes[i] && bundle->mesh.vertex_count > 0.95 * sizes[i]);
+        assert_closed(&bundle->mesh, 1);
+        double litres = 1000 * volume(&bundle->mesh, bundle->mesh.positions); /* with some of the forearm */
+        assert_true(litres > 0.25 && litres < 0.5);
+        pelt_arena_free(bundle->arena);
+    }
+}
+
+/* Each example but the first moves one joint, over the range of one degree of freedom; grasps move all 15 of the
+   fingers, never the palm, and stay within the ranges. */
+static void the_hand_sweeps_one_joint_at_a_time_and_grasps_with_all(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    pelt_bundle *bundle = pelt_sample_make(&(pelt_sample_options){.name = "hand", .vertices = 2000, .seed = 1}, &error);
+    assert_non_null(bundle);
+    uint32_t joints = bundle->skeleton.joint_count, by_joint[64] = {0};
+    assert_int_equal(joints, 16);
+    for (uint32_t c = 0; c < 2; c++)
+        for (uint32_t f = 0; f < bundle->clips[c]->frame_count; f++) {
+            pelt_transform locals[64];
+            uint32_t moved = 0;
+            pelt_clip_pose(bundle->clips[c], &bundle->skeleton, f, locals);
+            for (uint32_t j = 0; j < joints; j++) {
+                double angle = 2 * acos(fmin(1, fabs((double)locals[j].rotation[3]))) * 180 / acos(-1);
+                if (angle > 0.5) moved++, by_joint[j] += c == 0;
+                assert_true(angle < 75);
+            }
+            if (c == 0) assert_int_equal(moved, f > 0);
+            if (c == 1) assert_true(moved >= 12);
+        }
+    assert_int_equal(by_joint[0], 0);
+    for (uint32_t j = 1; j < joints; j++) assert_int_equal(by_joint[j], j % 3 == 1 ? 10 : 5);
+    pelt_arena_free(bundle->arena);
+}
+
 /* 1 for an equilateral triangle, 0 for a sliver. */
 static double triangle_quality(const pelt_mesh *mesh, size_t t) {
     double u[3], v[3], squares = 0, area = 0;
@@ -633,6 +674,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meshes_are_closed_outward_and_have_the_exact_number_of_vertices),
         cmocka_unit_test(the_volume_of_the_tube_and_of_the_arm_is_that_of_their_shapes),
+        cmocka_unit_test(the_hand_is_one_closed_surface),
+        cmocka_unit_test(the_hand_sweeps_one_joint_at_a_time_and_grasps_with_all),
         cmocka_unit_test(triangles_are_even),
         cmocka_unit_test(the_rest_pose_gives_the_rest_mesh_in_truth_and_in_the_blend),
         cmocka_unit_test(influences_are_at_most_four_sum_to_one_and_come_largest_first),

@@ -642,9 +642,13 @@ static void built_in_characters_are_made_once(void **state) {
         int status = post("/api/sample", text);
         if (status != 200) fail_msg("%d: %d %s", i, status, answer);
     }
+    assert_int_equal(post("/api/fix", "{\"character\":1}"), 200); /* a character once more, mended */
+    check_answer(json_pack("{s:i}", "character", 8));
+    check_message(post("/api/fix", "{\"character\":99}"), 404, "there is nothing with this name");
+    check_message(post("/api/fix", "{\"character\":-1}"), 400, "expected {\\\"character");
     check_message(post("/api/sample", "{\"sample\":\"more7\"}"), 413, "8 built-in characters are open");
     assert_int_equal(post("/api/sample", "{\"sample\":\"more6\"}"), 200);
-    assert_int_equal(pelt_view_character_count(view), 8);
+    assert_int_equal(pelt_view_character_count(view), 9);
     pelt_server_stop(server), pelt_view_free(view);
     pelt_folder_remove(folder), free(folder);
     server = first, view = all, folder = used;

@@ -458,6 +458,7 @@ static void a_smooth_sample_keeps_its_rows(void **state) {
 
 static void a_real_hand_takes_the_surface(void **state) {
     (void)state;
+    test_only_at_full_speed();
     char path[1000];
     pelt_error error = {0};
     snprintf(path, sizeof path, "%s/mhr_hand/mhr_hand.glb", getenv("PELT_DATA") ? getenv("PELT_DATA") : "");

@@ -501,6 +501,35 @@ static size_t entries(const char *path) {
     return count;
 }
 
+/* How many files of the page are in the folder, which are all, or all but those of the fitter. */
+static size_t page_files(bool with_fit) {
+    size_t count = 0;
+    for (size_t i = 0; i < pelt_page_count(); i++) {
+        char path[600];
+        bool wanted = with_fit || !pelt_page_is_fitter(pelt_page_at(i));
+        snprintf(path, sizeof path, "%s/%s", site, pelt_page_at(i)->name);
+        assert_int_equal(pelt_file_exists(path), wanted);
+        count += wanted;
+    }
+    return count;
+}
+
+/* A page that fits needs no character. */
+static void an_export_with_the_fitter_says_so(void **state) {
+    (void)state;
+    pelt_error error;
+    size_t count = 0;
+    snprintf(site, sizeof site, "%s/site", test_folder());
+    pelt_view *own = pelt_view_new(&(pelt_view_options){.threads = 1, .with_fit = true}, &error);
+    if (pelt_view_export(own, site, NULL, &count, &error)) fail_msg("%s", error.text);
+    assert_int_equal(count, 1 + page_files(true));
+    json_t *show = get_json(own, "data/show.json");
+    assert_true(json_is_true(json_object_get(show, "fitter")));
+    json_decref(show);
+    pelt_folder_remove(site);
+    pelt_view_free(own);
+}
+
 static void an_export_is_what_is_served(void **state) {
     pelt_error error;
     size_t count = 0, before = entries(test_folder());
@@ -513,12 +542,7 @@ static void an_export_is_what_is_served(void **state) {
     assert_int_equal(entries(test_folder()), before);
     if (pelt_view_export(exported, site, &go, &count, &error)) fail_msg("%s", error.text);
     assert_int_equal(pelt_view_names(exported, compare_file, NULL, &error), PELT_OK);
-    assert_int_equal(count, compared + pelt_page_count());
-    for (size_t i = 0; i < pelt_page_count(); i++) {
-        char path[600];
-        snprintf(path, sizeof path, "%s/%s", site, pelt_page_at(i)->name);
-        assert_true(pelt_file_exists(path));
-    }
+    assert_int_equal(count, compared + page_files(false));
     json_t *show = get_json(exported, "data/show.json");
     assert_true(json_is_false(json_object_get(show, "server")));
     assert_true(json_is_false(json_object_get(json_object_get(show, "can"), "fit"))); /* without a server */
@@ -652,6 +676,7 @@ int main(void) {
         cmocka_unit_test(live_poses_that_never_come_hold_nobody_up),
         cmocka_unit_test(surfaces_are_the_files_own),
         cmocka_unit_test(an_export_is_what_is_served),
+        cmocka_unit_test(an_export_with_the_fitter_says_so),
         cmocka_unit_test(a_killed_export_leaves_nothing_for_long),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

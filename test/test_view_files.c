@@ -282,10 +282,80 @@ static void files_that_cannot_be_shown_are_refused_with_their_names(void **state
     arrange(own);
     assert_int_equal(pelt_view_character_count(own) + pelt_view_box_count(own), 0);
     json_t *show = get_json(own, "data/show.json"),
-           *expected = json_pack("{s:s, s:b, s:{s:b, s:b, s:b}, s:n, s:[], s:[]}", "pelt", PELT_VERSION, "server", 0,
-                                 "can", "fit", 0, "light", 0, "sample", 0, "live", "characters", "boxes");
+           *expected =
+               json_pack("{s:s, s:b, s:b, s:{s:b, s:b, s:b}, s:n, s:[], s:[]}", "pelt", PELT_VERSION, "server", 0,
+                         "fitter", 0, "can", "fit", 0, "light", 0, "sample", 0, "live", "characters", "boxes");
     assert_true(json_equal(show, expected));
     json_decref(show), json_decref(expected);
+    pelt_view_free(own);
+}
+
+/* -- Caches that lie wrong --------------------------------------------------------------------------------------- */
+
+/* The box once more, with caches whose z axis is up. */
+static void write_turned(void) {
+    pelt_error error;
+    const pelt_clip *clip = sample->clips[0];
+    size_t row = 3 * (size_t)sample->mesh.vertex_count;
+    float *turned = malloc(row * sizeof *turned);
+    copy_file(glb, in_folder("turned.glb"));
+    char path[300];
+    snprintf(path, sizeof path, "%s/turned.%s.pc2", test_folder(), clip->name);
+    pelt_cache_writer *writer = pelt_cache_writer_open(path, clip->frame_count, &sample->mesh, 30, &error);
+    assert_true(writer && turned);
+    for (size_t f = 0; f < clip->frame_count; f++) {
+        const float *p = clip->positions + f * row;
+        for (size_t i = 0; i < row; i += 3) turned[i] = p[i], turned[i + 1] = -p[i + 2], turned[i + 2] = p[i + 1];
+        pelt_cache_writer_frame(writer, turned);
+    }
+    assert_int_equal(pelt_cache_writer_commit(writer, &error), PELT_OK);
+    free(turned);
+}
+
+/* How many findings of a character can be mended. */
+static int mendable(pelt_view *own, const char *name) {
+    json_t *diagnosis = get_json(own, name), *finding;
+    size_t i;
+    int count = 0;
+    json_array_foreach(json_object_get(diagnosis, "findings"), i, finding) {
+        assert_true(json_is_boolean(json_object_get(finding, "fix")));
+        assert_true(json_string_length(json_object_get(finding, "text")) > 10);
+        count += json_is_true(json_object_get(finding, "fix"));
+    }
+    assert_true(json_is_array(json_object_get(diagnosis, "findings")));
+    json_decref(diagnosis);
+    return count;
+}
+
+static double truth_off(pelt_view *own, uint32_t character, uint32_t frame) {
+    pelt_resource truth = get(own, "data/c%u/clip0/truth/%u.bin", character, frame);
+    const float *p = truth.bytes, *q = sample->clips[0]->positions + 3 * (size_t)frame * sample->mesh.vertex_count;
+    double most = 0;
+    assert_int_equal(truth.size, 12 * (size_t)sample->mesh.vertex_count);
+    for (size_t i = 0; i < 3 * (size_t)sample->mesh.vertex_count; i++) most = fmax(most, fabs((double)p[i] - q[i]));
+    free(truth.bytes);
+    return most;
+}
+
+static void turned_caches_are_told_of_and_mended(void **state) {
+    (void)state;
+    pelt_error error;
+    uint32_t fixed = 0;
+    write_turned();
+    pelt_view *own = new_view();
+    add(own, in_folder("turned.glb"));
+    arrange(own);
+    assert_true(mendable(own, "data/c0/diagnosis.json") > 0);
+    if (pelt_view_fix(own, 0, &fixed, &error)) fail_msg("%s", error.text);
+    assert_int_equal(fixed, 1);
+    assert_int_equal(mendable(own, "data/c1/diagnosis.json"), 0);
+    assert_true(truth_off(own, 0, 3) > 0.1 * sample->mesh.diagonal);
+    assert_true(truth_off(own, 1, 3) < 1e-5 * sample->mesh.diagonal);
+    json_t *show = get_json(own, "data/show.json"), *characters = json_object_get(show, "characters");
+    assert_true(json_is_false(json_object_get(json_array_get(characters, 0), "fix")));
+    assert_true(json_is_true(json_object_get(json_array_get(characters, 1), "fix")));
+    json_decref(show);
+    assert_int_equal(pelt_view_fix(own, 2, &fixed, &error), PELT_ERROR_ARGUMENT);
     pelt_view_free(own);
 }
 
@@ -297,6 +367,7 @@ static void open_everything(void) {
     there_are_at_most_64_characters_and_64_boxes(NULL);
     there_are_at_most_256_clips(NULL);
     files_that_cannot_be_shown_are_refused_with_their_names(NULL);
+    turned_caches_are_told_of_and_mended(NULL);
 }
 
 static void nothing_is_left_when_they_are_closed(void **state) {
@@ -315,6 +386,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test(there_are_at_most_64_characters_and_64_boxes),
         cmocka_unit_test(there_are_at_most_256_clips),
         cmocka_unit_test(files_that_cannot_be_shown_are_refused_with_their_names),
+        cmocka_unit_test(turned_caches_are_told_of_and_mended),
         cmocka_unit_test(nothing_is_left_when_they_are_closed),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

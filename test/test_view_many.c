@@ -374,7 +374,7 @@ static void note_character(names *all, const json_t *character) {
     json_t *item, *part;
     size_t i, k;
     note_text(all, character, "mesh", 1), note_text(all, character, "regions", 1);
-    note_text(all, character, "surface", 1);
+    note_text(all, character, "surface", 1), note_text(all, character, "diagnosis", 1);
     if (text_of(character, "surface")) {
         json_t *surface = get_json(view, text_of(character, "surface"));
         note_text(all, surface, "uvs", 1);
@@ -427,9 +427,9 @@ static pelt_result note_name(void *user, const char *name, pelt_error *error) {
     /* What takes long is made once (a time that was measured again would differ), and by those who may take long. */
     assert_int_equal(resource.size, again.size);
     assert_memory_equal(resource.bytes, again.bytes, again.size);
-    bool slow = ends_with(name, "figures.json") || ends_with(name, "verdicts.json") || ends_with(name, "picture.bin") ||
-                ends_with(name, "trust.bin") || strstr(name, "/cached/") ||
-                (strstr(name, "/skin") && strstr(name, "/clip"));
+    bool slow = ends_with(name, "diagnosis.json") || ends_with(name, "figures.json") ||
+                ends_with(name, "verdicts.json") || ends_with(name, "picture.bin") || ends_with(name, "trust.bin") ||
+                strstr(name, "/cached/") || (strstr(name, "/skin") && strstr(name, "/clip"));
     if (pelt_view_is_slow(name) != slow) fail_msg("%s", name);
     free(resource.bytes), free(again.bytes);
     return PELT_OK;

@@ -304,6 +304,23 @@ void api_sample(request *r) {
         answer_json(r, pelt_json_pack("{character:u}", character));
 }
 
+/* -- The same character with its caches mended --------------------------------------------------------------------- */
+
+void api_fix(request *r) {
+    json_t *body = read_body(r);
+    uint32_t character = 0, fixed = 0;
+    pelt_error error;
+    if (!body) return;
+    bool good = read_index(body, "character", &character);
+    json_decref(body);
+    if (!good)
+        answer_error(r, MHD_HTTP_BAD_REQUEST, "expected {\"character\": 0}");
+    else if (pelt_view_fix(r->server->view, character, &fixed, &error))
+        refuse(r, &error);
+    else
+        answer_json(r, pelt_json_pack("{character:u}", fixed));
+}
+
 /* -- Light ------------------------------------------------------------------------------------------------------- */
 
 static bool is_stale(void *user) {

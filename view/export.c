@@ -7,7 +7,7 @@ typedef struct exporting {
     pelt_view *view;
     pelt_tree *tree;
     const pelt_progress *progress;
-    size_t done, count;
+    size_t done, count, page_files;
 } exporting;
 
 static pelt_result count_name(void *user, const char *name, pelt_error *error) {
@@ -33,9 +33,11 @@ static pelt_result write_page(exporting *e, pelt_error *error) {
     pelt_result result = PELT_OK;
     for (size_t i = 0; i < pelt_page_count() && !result; i++) {
         const pelt_page_file *file = pelt_page_at(i);
+        if (pelt_page_is_fitter(file) && !e->view->options.with_fit) continue;
         unsigned char *bytes = pelt_page_bytes(file);
         result = bytes ? pelt_tree_put(e->tree, file->name, bytes, file->size, error) : pelt_no_memory(error);
         free(bytes);
+        e->page_files++;
     }
     return result;
 }
@@ -52,6 +54,6 @@ pelt_result pelt_view_export(pelt_view *view, const char *folder, const pelt_pro
     result = write_page(&e, error);
     if (!result) result = pelt_view_names(view, write_resource, &e, error);
     if (result) return pelt_tree_drop(e.tree), result;
-    if (file_count) *file_count = e.done + pelt_page_count();
+    if (file_count) *file_count = e.done + e.page_files;
     return pelt_tree_commit(e.tree, error);
 }

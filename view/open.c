@@ -62,7 +62,7 @@ static void free_character(view_character *c) {
     }
     pelt_surface_free(c->surface);
     pelt_bundle_free(c->bundle);
-    free(c->has_truth), free(c->file), free(c->name);
+    free(c->diagnosis), free(c->has_truth), free(c->file), free(c->name);
     free(c);
 }
 
@@ -90,10 +90,11 @@ static pelt_result add_embedded(view_character *c, const char *path, pelt_error 
     return result;
 }
 
-static pelt_result read_bundle(view_character *c, const char *path, pelt_error *error) {
+static pelt_result read_bundle(view_character *c, const char *path, bool fix, pelt_error *error) {
     c->file = strdup(pelt_base_name(path));
     c->bundle = pelt_bundle_read(path, error);
     if (!c->bundle) return error->code;
+    c->bundle->cache.fix = fix;
     const pelt_mesh *mesh = &c->bundle->mesh;
     c->hash = pelt_mesh_hash(mesh->positions, mesh->vertex_count, mesh->triangles, mesh->triangle_count);
     c->has_truth = calloc(c->bundle->clip_count + 1, sizeof *c->has_truth);
@@ -106,10 +107,10 @@ static pelt_result read_bundle(view_character *c, const char *path, pelt_error *
     return add_embedded(c, path, error);
 }
 
-static pelt_result add_bundle(pelt_view *view, const char *path, pelt_error *error) {
+static pelt_result add_bundle(pelt_view *view, const char *path, bool fix, pelt_error *error) {
     view_character *c = new_character(view, path, error);
     if (!c) return error->code;
-    pelt_result result = read_bundle(c, path, error);
+    pelt_result result = read_bundle(c, path, fix, error);
     if (result) return free_character(c), result;
     view->characters[view->character_count++] = c;
     return PELT_OK;
@@ -214,7 +215,7 @@ void pelt_view_free(pelt_view *view) {
 }
 
 static pelt_result add_file(pelt_view *view, const char *path, pelt_error *error) {
-    if (pelt_is_gltf(path)) return add_bundle(view, path, error);
+    if (pelt_is_gltf(path)) return add_bundle(view, path, false, error);
     if (pelt_ends_with(path, ".keys")) return add_box(view, path, error);
     if (pelt_ends_with(path, ".npy") || pelt_ends_with(path, ".pc2") || pelt_ends_with(path, ".mdd"))
         return add_cache(view, path, error);
@@ -380,6 +381,18 @@ pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *
     if (!result) *index = c->skin_count - 1;
     pthread_rwlock_unlock(&view->lock);
     if (result) free_skin(skin);
+    return result;
+}
+
+pelt_result pelt_view_fix(pelt_view *view, uint32_t character, uint32_t *fixed, pelt_error *error) {
+    pelt_error own;
+    if (!error) error = &own;
+    pthread_rwlock_wrlock(&view->lock);
+    const view_character *c = view_character_at(view, character);
+    pelt_result result =
+        c && c->bundle && c->file ? add_bundle(view, c->bundle->path, true, error) : view_absent(error);
+    if (!result) *fixed = view->character_count - 1;
+    pthread_rwlock_unlock(&view->lock);
     return result;
 }
 

@@ -1,6 +1,7 @@
 /* page.c: the files of the page, built into the program and compressed (scripts/embed.c). */
 
 #include "view/page.h"
+#include "io/io.h"
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -12,6 +13,16 @@ const pelt_page_file *pelt_page_find(const char *name) {
     for (size_t i = 0; i < pelt_page_file_count; i++)
         if (!strcmp(pelt_page_files[i].name, name)) return &pelt_page_files[i];
     return NULL;
+}
+
+bool pelt_page_is_fitter(const pelt_page_file *file) {
+    return !strncmp(file->name, "fit/", 4) || !strcmp(file->name, "offline.js");
+}
+
+bool pelt_page_has_fitter(void) {
+    for (size_t i = 0; i < pelt_page_file_count; i++)
+        if (pelt_ends_with(pelt_page_files[i].name, ".wasm") && pelt_page_is_fitter(&pelt_page_files[i])) return true;
+    return false;
 }
 
 unsigned char *pelt_page_bytes(const pelt_page_file *file) {

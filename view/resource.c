@@ -45,6 +45,13 @@ static pelt_result need_surface(pelt_view *view, view_place place, pelt_error *e
     return view_read_surface(view, c, error);
 }
 
+static pelt_result need_diagnosis(pelt_view *view, view_place place, pelt_error *error) {
+    const view_character *c = view_character_at(view, place.numbers[0]);
+    if (!c || !c->bundle) return view_absent(error);
+    if (c->diagnosis) return PELT_OK;
+    return place.look ? NOT_READ : view_diagnose(view, place.numbers[0], error);
+}
+
 static pelt_result need_inside(pelt_view *view, view_place place, pelt_error *error) {
     view_skin *skin = view_skin_at(view, place.numbers[0], place.numbers[1]);
     if (place.look && skin) return skin->inside ? PELT_OK : NOT_READ;
@@ -78,6 +85,7 @@ static const struct kind {
     {"data/c#/surface.json", view_make_surface, need_surface, false},
     {"data/c#/uvs.bin", view_make_uvs, need_surface, false},
     {"data/c#/image#", view_make_image, need_surface, false},
+    {"data/c#/diagnosis.json", view_make_diagnosis, need_diagnosis, true},
     {"data/c#/skin#.pelt", view_make_skin, NULL, false},
     {"data/c#/clip#/poses.bin", view_make_poses, NULL, false},
     {"data/c#/clip#/controls.bin", view_make_controls, NULL, false},
@@ -210,6 +218,7 @@ static void name_character(naming *n, uint32_t c, const view_character *characte
     name_one(n, "data/c%u/mesh.bin", c);
     if (bundle) name_one(n, "data/c%u/joints.bin", c);
     if (bundle) name_one(n, "data/c%u/surface.json", c);
+    if (bundle) name_one(n, "data/c%u/diagnosis.json", c);
     if (character->surface && character->surface->uvs) name_one(n, "data/c%u/uvs.bin", c);
     for (uint32_t i = 0; character->surface && i < character->surface->image_count; i++)
         name_one(n, "data/c%u/image%u", c, i);

@@ -147,8 +147,8 @@ static const route routes[] = {
     {"GET", "/data/", BY_RESOURCE, make_resource, false}, {"POST", "/api/bundle", SLOW, api_bundle, true},
     {"POST", "/api/fit", AT_ONCE, api_fit, false},        {"GET", "/api/job/", AT_ONCE, api_job, false},
     {"DELETE", "/api/job/", AT_ONCE, api_cancel, false},  {"POST", "/api/light", LIVE, api_light, false},
-    {"POST", "/api/sample", SLOW, api_sample, false},     {"POST", "/api/skin", AT_ONCE, api_skin, false},
-    {"POST", "/api/face", LIVE, api_face, false},
+    {"POST", "/api/sample", SLOW, api_sample, false},     {"POST", "/api/fix", SLOW, api_fix, false},
+    {"POST", "/api/skin", AT_ONCE, api_skin, false},      {"POST", "/api/face", LIVE, api_face, false},
 };
 
 static bool path_fits(const char *path, const char *url) {

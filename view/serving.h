@@ -145,6 +145,7 @@ void api_drop_upload(request *r);
 
 void api_bundle(request *r); /* in the slow queue */
 void api_sample(request *r); /* likewise */
+void api_fix(request *r);    /* likewise */
 void api_light(request *r);  /* in the live queue */
 void api_face(request *r);   /* likewise */
 void api_fit(request *r);    /* immediately */

@@ -157,11 +157,12 @@ static json_t *character_json(const view_character *character, uint32_t c) {
     const pelt_bundle *bundle = character->bundle;
     const pelt_skin *first = character->skin_count ? &character->skins[0]->skin : NULL;
     return pelt_json_pack(
-        "{name:s, file:s, vertices:u, triangles:u, diagonal:f, mesh:o, regions:o, surface:o, joints:o, controls:o, "
-        "clips:o, "
-        "skins:o}",
+        "{name:s, file:s, vertices:u, triangles:u, diagonal:f, fix:b, diagnosis:o, mesh:o, regions:o, surface:o, "
+        "joints:o, "
+        "controls:o, clips:o, skins:o}",
         character->name, character->file, bundle ? bundle->mesh.vertex_count : first->vertex_count,
         bundle ? bundle->mesh.triangle_count : 0, bundle ? pelt_scene_diagonal(&bundle->mesh) : skin_diagonal(first),
+        bundle && bundle->cache.fix, bundle ? pelt_json_format("data/c%u/diagnosis.json", c) : json_null(),
         pelt_json_format("data/c%u/mesh.bin", c), bundle ? pelt_json_format("data/c%u/joints.bin", c) : json_null(),
         bundle ? pelt_json_format("data/c%u/surface.json", c) : json_null(),
         bundle ? bundle_joints(&bundle->skeleton) : skin_joints(first),
@@ -181,9 +182,10 @@ pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out
         light |= box->lamp != NULL;
         boxes = pelt_json_append(boxes, box->lamp ? view_lamp_json(box, b) : view_face_json(view, box, b));
     }
-    json_t *show = pelt_json_pack("{pelt:s, server:b, can:{fit:b, light:b, sample:b}, live:o, characters:o, boxes:o}",
-                                  PELT_VERSION, serving, serving && view->options.fit, serving && light,
-                                  serving && view->options.sample, view_live_json(view->live), characters, boxes);
+    json_t *show =
+        pelt_json_pack("{pelt:s, server:b, fitter:b, can:{fit:b, light:b, sample:b}, live:o, characters:o, boxes:o}",
+                       PELT_VERSION, serving, view->options.with_fit, serving && view->options.fit, serving && light,
+                       serving && view->options.sample, view_live_json(view->live), characters, boxes);
     return view_json(out, show, error);
 }
 

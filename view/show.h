@@ -53,6 +53,7 @@ typedef struct view_character {
     uint64_t hash;
     bool *has_truth;       /* [clip_count] as far as can be seen without reading them */
     pelt_surface *surface; /* NULL: not read yet */
+    char *diagnosis;       /* JSON; NULL: not made yet */
     uint32_t skin_count;
     view_skin *skins[MOST_SKINS];
 } view_character;
@@ -166,6 +167,11 @@ pelt_result view_read_surface(pelt_view *view, view_character *character, pelt_e
 /* u32 vertices, u32 triangles, positions, normals, indices. */
 pelt_result view_pack_mesh(const float *positions, const float *normals, uint32_t vertex_count,
                            const uint32_t *triangles, uint32_t triangle_count, pelt_resource *out, pelt_error *error);
+
+/* diagnosis.c */
+/* Needs the write lock, because it reads all true positions. */
+pelt_result view_diagnose(pelt_view *view, uint32_t character, pelt_error *error);
+pelt_result view_make_diagnosis(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 
 /* figures.c */
 /* Unknown values are null. */

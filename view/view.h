@@ -29,6 +29,7 @@ typedef pelt_result (*pelt_view_sample)(const char *name, const char *folder, ch
 typedef struct pelt_view_options {
     uint32_t threads;        /* 0: as many as the machine has */
     bool serving;            /* show.json says that there is a server for further requests */
+    bool with_fit;           /* an export contains the fitter, and show.json says so */
     pelt_view_fit fit;       /* NULL: fitting is not available */
     pelt_view_sample sample; /* NULL: there are no built-in characters */
     /* What computes the points of faces, and its name; it must outlive the view. NULL: only the built-in rig. */
@@ -69,6 +70,9 @@ pelt_result pelt_view_names(pelt_view *view, pelt_view_name call, void *user, pe
 /* Adds a skin in memory to a character; takes ownership even on failure. *index: its index. */
 pelt_result pelt_view_add_skin(pelt_view *view, uint32_t character, const char *name, pelt_bytes *bytes,
                                uint32_t *index, pelt_error *error);
+/* Adds a character once more, with its caches mended as by `pelt fit --fix`: placed on the mesh, bad examples left out.
+   *fixed: its index. */
+pelt_result pelt_view_fix(pelt_view *view, uint32_t character, uint32_t *fixed, pelt_error *error);
 /* Takes a skin off the list, or puts it back; its bytes stay, so that nothing else changes its name. */
 pelt_result pelt_view_list_skin(pelt_view *view, uint32_t character, uint32_t skin, bool listed, pelt_error *error);
 /* The file of a character, or NULL. */
@@ -145,6 +149,10 @@ unsigned char *pelt_page_bytes(const pelt_page_file *file);
 
 /* -- Export (export.c) ------------------------------------------------------------------------------------------- */
 
+/* Whether this pelt has the fitter as WebAssembly, for exports with_fit. */
+bool pelt_page_has_fitter(void);
+/* Whether a file of the page is needed by exports with_fit alone. */
+bool pelt_page_is_fitter(const pelt_page_file *file);
 /* Writes the page and all resources to a new folder, which appears completely or not at all. */
 pelt_result pelt_view_export(pelt_view *view, const char *folder, const pelt_progress *progress, size_t *file_count,
                              pelt_error *error);

@@ -4,6 +4,7 @@
 #define PELT_BLEND_H
 
 #include "fit/blend/convex.h"
+#include "rig/ranks.h"
 
 /* Weights and rest position of every point, over candidates. */
 typedef struct pelt_blend_result {
@@ -17,6 +18,10 @@ typedef struct pelt_blend_result {
 
 pelt_blend_result pelt_blend_result_new(pelt_arena *arena, uint32_t points, uint32_t most);
 void pelt_blend_store(pelt_blend_result *result, uint32_t point, const pelt_weights *weights, const double rest[3]);
+
+enum { PELT_BLEND_ROWS = 5 };
+/* Where the result is, point by point, for loops over several ranks. */
+void pelt_blend_rows(const pelt_blend_result *result, pelt_made rows[PELT_BLEND_ROWS]);
 
 /* Sets the model's influences and rest positions. Points that are `locked` (may be NULL) keep the file's. */
 void pelt_blend_finish(pelt_fitting *fitting, const pelt_candidates *candidates, const pelt_gram *gram,

@@ -27,6 +27,14 @@ void pelt_blend_store(pelt_blend_result *result, uint32_t point, const pelt_weig
     result->errors[point] = set->error;
 }
 
+void pelt_blend_rows(const pelt_blend_result *r, pelt_made rows[PELT_BLEND_ROWS]) {
+    rows[0] = (pelt_made){r->counts, sizeof *r->counts};
+    rows[1] = (pelt_made){r->joints, r->most * sizeof *r->joints};
+    rows[2] = (pelt_made){r->weights, r->most * sizeof *r->weights};
+    rows[3] = (pelt_made){r->rest, sizeof *r->rest};
+    rows[4] = (pelt_made){r->errors, sizeof *r->errors};
+}
+
 /* -- Into the model ------------------------------------------------------------------------------------------------ */
 
 /* True if the point has weights, all finite, and a finite rest position. */

@@ -2,6 +2,7 @@
 
 #include "fit/blend/gram.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
@@ -218,7 +219,10 @@ void pelt_gram_new(pelt_fitting *f, const pelt_affine *matrices, const pelt_cand
     g->rows = rows;
     double *couplings = coupled ? PELT_NEW(f->arena, n * n * 16, double) : NULL;
     summing p = {.gram = g, .products = products, .couplings = couplings};
-    pelt_parallel(f->arena, f->options.threads, (n + PRODUCT_ROWS - 1) / PRODUCT_ROWS, sum_products, &p);
+    const pelt_made made[] = {{products, .total = n * n * PELT_MONOMIALS * sizeof *products},
+                              {couplings, .total = n * n * 16 * sizeof *couplings}};
+    pelt_spread(f->arena, f->options.threads, (n + PRODUCT_ROWS - 1) / PRODUCT_ROWS, sum_products, &p, coupled ? 2 : 1,
+                made);
     g->products = products, g->couplings = couplings;
 }
 

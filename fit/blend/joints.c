@@ -98,10 +98,18 @@ static void sum_normals(pelt_joining *w, const pelt_affine *matrices) {
     pelt_gram_new(f, matrices, &w->candidates, false, normals, &w->normal_gram);
     w->facets.energy = PELT_NEW(f->arena, w->facets.count, double);
     w->facets.moments = PELT_NEW(f->arena, w->facets.count, double *);
+    size_t room = 0, at = 0;
     for (uint32_t p = 0; p < f->points.count; p++)
-        for (uint32_t i = w->facets.first[p]; i < w->facets.first[p + 1]; i++)
-            w->facets.moments[i] = PELT_NEW(f->arena, 4 * (size_t)w->homes.near_count[w->homes.home[p]], double);
-    pelt_parallel(f->arena, f->options.threads, w->homes.piece_count, sum_piece, w);
+        room += (w->facets.first[p + 1] - w->facets.first[p]) * 4 * (size_t)w->homes.near_count[w->homes.home[p]];
+    double *moments = PELT_NEW(f->arena, room, double);
+    for (uint32_t p = 0; p < f->points.count; p++)
+        for (uint32_t i = w->facets.first[p]; i < w->facets.first[p + 1]; i++) {
+            w->facets.moments[i] = moments + at;
+            at += 4 * (size_t)w->homes.near_count[w->homes.home[p]];
+        }
+    PELT_SPREAD(f->arena, f->options.threads, w->homes.piece_count, sum_piece, w,
+                {moments, .total = room * sizeof *moments},
+                {w->facets.energy, .total = w->facets.count * sizeof *w->facets.energy});
 }
 
 void pelt_joining_fit_normals(pelt_joining *w, uint32_t point, const pelt_weights *set) {

@@ -296,7 +296,11 @@ static void keep_best(smoothing *s) {
 static double compete_once(smoothing *s) {
     const pelt_joining *w = s->w;
     double sum = 0;
-    pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, compete_points, s);
+    pelt_made rows[PELT_BLEND_ROWS + 2];
+    pelt_blend_rows(&s->wide, rows);
+    rows[PELT_BLEND_ROWS] = (pelt_made){s->reach, s->pool * sizeof *s->reach};
+    rows[PELT_BLEND_ROWS + 1] = (pelt_made){s->importance, s->pool * sizeof *s->importance};
+    pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, compete_points, s, PELT_BLEND_ROWS + 2, rows);
     for (uint32_t p = 0; p < w->f->points.count; p++) sum += fmax(s->wide.errors[p], 0);
     return sqrt(sum / ((double)w->f->points.count * (double)w->gram.examples));
 }
@@ -341,7 +345,8 @@ static void compete(smoothing *s) {
         compete_once(s);
         if (sweep < FREE_SWEEPS) continue;
         s->price = first_price * pow(price_growth, sweep - FREE_SWEEPS);
-        pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, price_points, s);
+        const pelt_made rows[] = {{s->spread, s->pool * sizeof *s->spread}, {s->prices, s->pool * sizeof *s->prices}};
+        pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, price_points, s, 2, rows);
     }
     keep_best(s);
 }
@@ -522,7 +527,8 @@ static void weigh_points(void *user, const uint32_t *points, size_t count, pelt_
 
 static double energy(smoothing *s) {
     double sum = 0;
-    pelt_tension_sweep(&s->w->tension, s->w->f->arena, s->w->f->options.threads, weigh_points, s);
+    pelt_tension_sweep(&s->w->tension, s->w->f->arena, s->w->f->options.threads, weigh_points, s, 1,
+                       &(pelt_made){s->energies, sizeof *s->energies});
     for (uint32_t p = 0; p < s->w->f->points.count; p++) sum += s->energies[p];
     return sum;
 }
@@ -550,12 +556,24 @@ static void check_points(void *user, const uint32_t *points, size_t count, pelt_
 
 /* -- The fit ------------------------------------------------------------------------------------------------------- */
 
+/* A sweep that changes weights, rest positions and normals, or finds out how well they are determined. */
+static void sweep_result(pelt_joining *w, pelt_points_body body, void *user) {
+    pelt_made rows[PELT_BLEND_ROWS + 3];
+    size_t count = PELT_BLEND_ROWS;
+    pelt_blend_rows(&w->result, rows);
+    rows[count++] = (pelt_made){w->deficient, sizeof *w->deficient};
+    rows[count++] = (pelt_made){w->rest_deficient, sizeof *w->rest_deficient};
+    if (w->refit && w->with_normals)
+        rows[count++] = (pelt_made){w->facets.normals, .total = w->facets.count * sizeof *w->facets.normals};
+    pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, body, user, count, rows);
+}
+
 /* Sweeps that advance the progress from `low` to `high`. */
 static void sweep(smoothing *s, int times, pelt_points_body body, double low, double high) {
     double each = (high - low) / times;
     for (int i = 0; i < times; i++) {
         is_stopped(s, low + i * each, low + (i + 1) * each, LOOPS_OF_SWEEP);
-        pelt_tension_sweep(&s->w->tension, s->w->f->arena, s->w->f->options.threads, body, s);
+        sweep_result(s->w, body, s);
     }
 }
 
@@ -567,7 +585,7 @@ static void share(smoothing *s) {
     for (int round = 0; round < SHARE_ROUNDS && pelt_sharing_group(&g.sharing, w->f->arena); round++) {
         double low = 0.8 + 0.05 * round / SHARE_ROUNDS;
         is_stopped(s, low, low + 0.05 / SHARE_ROUNDS, LOOPS_OF_SWEEP);
-        pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, share_points, &g);
+        sweep_result(w, share_points, &g);
     }
 }
 
@@ -595,7 +613,10 @@ pelt_result pelt_join_smooth(pelt_joining *w, pelt_error *error) {
     s.importance = PELT_NEW(w->f->arena, room, double), s.spread = PELT_NEW(w->f->arena, room, double);
     s.prices = PELT_NEW(w->f->arena, room, double), s.reach = PELT_NEW(w->f->arena, room, double);
     if (is_stopped(&s, 0.1, 0.15, 1)) return pelt_stopped(error);
-    pelt_parallel(w->f->arena, w->f->options.threads, w->homes.piece_count, pool_piece, &s);
+    pelt_made rows[PELT_BLEND_ROWS];
+    pelt_blend_rows(&s.wide, rows);
+    for (int r = 0; r < PELT_BLEND_ROWS; r++) rows[r].total = n * rows[r].size, rows[r].size = 0;
+    pelt_spread(w->f->arena, w->f->options.threads, w->homes.piece_count, pool_piece, &s, PELT_BLEND_ROWS, rows);
     if (is_stopped(&s, 0.15, 0.3, 10 * LOOPS_OF_SWEEP)) return pelt_stopped(error);
     compete(&s);
     if (is_stopped(&s, 0.6, 0.6, 1)) return pelt_stopped(error);

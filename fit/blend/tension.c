@@ -73,17 +73,20 @@ static void sum_moments(pelt_fitting *f, pelt_tension *t) {
     t->own = PELT_NEW(f->arena, n, double *), t->around = PELT_NEW(f->arena, n, double *);
     t->energy = pelt_alloc(f->arena, n, sizeof *t->energy);
     summing s = {f, t};
-    for (uint32_t h = 0; h < homes->count; h++) {
-        uint32_t begin = homes->first[h], end = homes->first[h + 1];
-        size_t width = 4 * (size_t)homes->known_count[h];
-        double *own = PELT_NEW(f->arena, (end - begin) * width, double);
-        double *around = PELT_NEW(f->arena, t->strength > 0 ? (end - begin) * width : 0, double);
-        for (uint32_t i = begin; i < end; i++) {
-            t->own[homes->order[i]] = own + (i - begin) * width;
-            t->around[homes->order[i]] = t->strength > 0 ? around + (i - begin) * width : NULL;
+    size_t room = 0, at = 0;
+    for (uint32_t h = 0; h < homes->count; h++)
+        room += (homes->first[h + 1] - homes->first[h]) * 4 * (size_t)homes->known_count[h];
+    double *own = PELT_NEW(f->arena, room, double);
+    double *around = t->strength > 0 ? PELT_NEW(f->arena, room, double) : NULL;
+    for (uint32_t h = 0; h < homes->count; h++)
+        for (uint32_t i = homes->first[h]; i < homes->first[h + 1]; i++, at += 4 * (size_t)homes->known_count[h]) {
+            t->own[homes->order[i]] = own + at;
+            t->around[homes->order[i]] = around ? around + at : NULL;
         }
-    }
-    pelt_parallel(f->arena, f->options.threads, homes->piece_count, sum_piece, &s);
+    const pelt_made made[] = {{t->energy, .total = n * sizeof *t->energy},
+                              {own, .total = room * sizeof *own},
+                              {around, .total = room * sizeof *around}};
+    pelt_spread(f->arena, f->options.threads, homes->piece_count, sum_piece, &s, around ? 3 : 2, made);
 }
 
 /* -- Colours ------------------------------------------------------------------------------------------------------- */
@@ -205,10 +208,15 @@ static void sweep_batch(void *user, size_t batch, pelt_arena *scratch) {
     s->body(s->user, s->points + begin, left < BATCH ? left : BATCH, scratch);
 }
 
-void pelt_tension_sweep(const pelt_tension *t, pelt_arena *arena, uint32_t threads, pelt_points_body body, void *user) {
+void pelt_tension_sweep(const pelt_tension *t, pelt_arena *arena, uint32_t threads, pelt_points_body body, void *user,
+                        size_t row_count, const pelt_made *rows) {
+    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
+    pelt_made *own = PELT_NEW(work, row_count, pelt_made);
     for (uint32_t c = 0; c < t->colour_count; c++) {
         size_t count = t->colour_first[c + 1] - t->colour_first[c];
         sweeping s = {t->colours + t->colour_first[c], count, body, user};
-        pelt_parallel(arena, threads, (count + BATCH - 1) / BATCH, sweep_batch, &s);
+        for (size_t r = 0; r < row_count; r++)
+            own[r] = rows[r].size ? (pelt_made){rows[r].base, rows[r].size, count, s.points, BATCH} : rows[r];
+        pelt_spread(arena, threads, (count + BATCH - 1) / BATCH, sweep_batch, &s, row_count, own);
     }
 }

@@ -80,9 +80,10 @@ pelt_pull pelt_pull_new(pelt_arena *arena, const pelt_tension *tension, uint32_t
 void pelt_pull_at(const pelt_tension *tension, const pelt_blend_result *result, uint32_t point, const uint32_t *listed,
                   uint32_t count, bool with_energy, pelt_pull *out);
 
-/* Calls body(user, points, count, scratch) for all points, in small batches, colour by colour. */
+/* Calls body(user, points, count, scratch) for all points, in small batches, colour by colour, on all ranks. Its results are
+   in the rows: an element for each point, or, with size 0, anywhere. */
 typedef void (*pelt_points_body)(void *user, const uint32_t *points, size_t count, pelt_arena *scratch);
 void pelt_tension_sweep(const pelt_tension *tension, pelt_arena *arena, uint32_t threads, pelt_points_body body,
-                        void *user);
+                        void *user, size_t row_count, const pelt_made *rows);
 
 #endif

@@ -314,11 +314,18 @@ static void share(weighing *w, void sweep(weighing *w)) {
 }
 
 static void sweep_alone(weighing *w) {
-    pelt_parallel(w->f->arena, w->f->options.threads, (w->f->points.count + BATCH - 1) / BATCH, fit_batch, w);
+    size_t points = w->f->points.count;
+    pelt_made rows[PELT_BLEND_ROWS];
+    pelt_blend_rows(&w->result, rows);
+    for (int r = 0; r < PELT_BLEND_ROWS; r++) rows[r].total = points * rows[r].size, rows[r].size *= BATCH;
+    /* Moments that are kept stay with the rank that made them: it has the same points again. */
+    pelt_spread(w->f->arena, w->f->options.threads, (points + BATCH - 1) / BATCH, fit_batch, w, PELT_BLEND_ROWS, rows);
 }
 
 static void sweep_together(weighing *w) {
-    pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, fit_points, w);
+    pelt_made rows[PELT_BLEND_ROWS];
+    pelt_blend_rows(&w->result, rows);
+    pelt_tension_sweep(&w->tension, w->f->arena, w->f->options.threads, fit_points, w, PELT_BLEND_ROWS, rows);
 }
 
 static pelt_result fit_smoothly(weighing *w, pelt_error *error) {

@@ -4,10 +4,12 @@
       budget allows, and measured on it: its error, its bytes by packing, its time by running it.
    2. Those far behind the best are out. The others are tried on the next fold, and so on; the less they differ, the more
       folds it takes. Errors are pooled, without each method's worst examples (forecast.c).
-   3. The best is fitted to all examples. If it has become too large for the budget by that, it is made smaller.
+   3. The best is fitted to all examples. If it has become too large for the budget by that, its method is known to grow
+      so much, and the choice is made again: the next smaller size may be worse than another method.
 
    Sizes are not compared: error falls as a method grows, and what a fold of few examples says of two sizes is mostly
-   chance. Only where an error is to be reached, or for the report, smaller sizes are tried, on the first fold. */
+   chance. So each method stands for the choice with the largest size within the budget. Only where an error is to be
+   reached, or for the report, smaller sizes are tried, on the first fold. */
 
 #include "fit/choose/choose.h"
 #include "fit/examples/clean.h"
@@ -39,8 +41,9 @@ typedef struct choosing {
     bool unclean;
     pelt_contender list[PELT_MOST_CONTENDERS];
     size_t count;
-    double base; /* bytes of the plain blend */
-    double told; /* progress so far */
+    double growth[PELT_MOST_CONTENDERS]; /* [row of the table of methods] 0: unknown */
+    double base;                         /* bytes of the plain blend */
+    double told;                         /* progress so far */
 } choosing;
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
@@ -102,14 +105,23 @@ static void forecast_all(choosing *s) {
 
 /* -- One fold ------------------------------------------------------------------------------------------------------ */
 
+static pelt_result open_fold(choosing *s, int own, pelt_error *error) {
+    pelt_fold_close(&s->fold);
+    return pelt_fold_open(&s->fold, s->bundle, s->examples, s->folds, own, s->unclean, &s->progress, s->told, error);
+}
+
 static bool is_final(const pelt_error *error) {
     return error->code == PELT_ERROR_CANCELLED || error->code == PELT_ERROR_MEMORY;
 }
 
+/* How much larger a fit to all examples has turned out than those to folds; 1 before there was one. */
+static double growth(const choosing *s, const pelt_contender *c) { return fmax(s->growth[c->row], 1); }
+
 /* Tries a candidate; one that cannot be fitted is out, with the reason. */
 static pelt_result try_one(choosing *s, pelt_contender *c, double high, pelt_error *error) {
+    double before = c->bytes;
     pelt_result result = pelt_fold_try(&s->fold, c, c->fold_count == 0, s->told, high, error);
-    s->told = high;
+    s->told = fmax(high, s->told);
     if (result && is_final(error)) return result;
     if (result) {
         c->is_racing = false;
@@ -117,11 +129,11 @@ static pelt_result try_one(choosing *s, pelt_contender *c, double high, pelt_err
         return PELT_OK;
     }
     c->rms = error_over(c, c->fold_count, &c->rel_err);
-    if (c->fold_count > 1) return PELT_OK;
+    if (c->fold_count > 1) return c->bytes = before, PELT_OK; /* some folds take floats where others take 16 bits */
     bool all_poses = c->options.corrective == PELT_CORRECTIVE_PSD || c->options.corrective == PELT_CORRECTIVE_WPSD;
     double more = (double)s->examples.count / (double)s->fold.kept.count;
     if (all_poses && !c->options.psd.poses) c->bytes = s->base + (c->bytes - s->base) * more;
-    c->bytes += TEXTS;
+    c->bytes = (c->bytes + TEXTS) * growth(s, c);
     return PELT_OK;
 }
 
@@ -262,9 +274,7 @@ static pelt_result race(choosing *s, double high, pelt_error *error) {
     size_t left = drop_slow(s, 1);
     for (int own = 1; own < PELT_CHOICE_FOLDS && !is_settled(s, left, (uint32_t)own); own++) {
         double end = begin + (high - begin) * own / (PELT_CHOICE_FOLDS - 1);
-        pelt_fold_close(&s->fold);
-        pelt_result result =
-            pelt_fold_open(&s->fold, s->bundle, s->examples, s->folds, own, s->unclean, &s->progress, s->told, error);
+        pelt_result result = open_fold(s, own, error);
         if (!result && !s->fold.held.count) continue;
         size_t racing = left, done = 0;
         for (size_t i = 0; i < s->count && !result; i++) {
@@ -284,15 +294,20 @@ static bool is_within(const choosing *s, const pelt_contender *c) {
     return c->fold_count && share(s, c) <= 1 && !(s->budget.error > 0 && c->rms > s->budget.error);
 }
 
-/* Of those within the budget that have not been beaten: the most accurate, or, to reach an error, the smallest. */
+/* Whether a larger size of the same method is within the budget too: then that one stands for the method. */
+static bool is_surpassed(const choosing *s, const pelt_contender *c) {
+    uint32_t size = pelt_usual_size(c, s->examples.count);
+    for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
+        if (o->row == c->row && is_within(s, o) && pelt_usual_size(o, s->examples.count) > size) return true;
+    return false;
+}
+
+/* Of those within the budget: the most accurate, or, to reach an error, the smallest. */
 static pelt_contender *take(choosing *s) {
     pelt_contender *best = NULL;
     bool smallest = s->budget.error > 0;
-    uint32_t most = 0;
-    for (pelt_contender *c = s->list; c < s->list + s->count; c++)
-        if (is_within(s, c) && c->fold_count > most) most = c->fold_count;
     for (pelt_contender *c = s->list; c < s->list + s->count; c++) {
-        if (!is_within(s, c) || (!smallest && c->fold_count < most)) continue;
+        if (!is_within(s, c) || (!smallest && is_surpassed(s, c))) continue;
         double a = judged(s, c->rms), b = best ? judged(s, best->rms) : 0;
         bool better = best && (smallest ? c->bytes < best->bytes : a < b || (a == b && c->bytes < best->bytes));
         if (!best || better) best = c;
@@ -343,6 +358,52 @@ static pelt_result refuse(choosing *s, pelt_error *error) {
                      "budget: nothing is within it; the cheapest has %s (%s): allow at least %.2g times as much%s",
                      cost_text(s, small), pelt_contender_name(s->arena, small), share(s, small) + 0.005,
                      s->budget.bytes > 0 && s->budget.seconds > 0 ? " of both" : "");
+}
+
+/* -- Sizes between ------------------------------------------------------------------------------------------------- */
+
+/* A size of a method that may be within the budget, between the largest that is and the smallest that is not; 0: none. */
+static uint32_t size_between(const choosing *s, uint32_t row) {
+    const pelt_contender *below = NULL, *above = NULL;
+    size_t all = s->examples.count;
+    for (const pelt_contender *c = s->list; c < s->list + s->count; c++) {
+        if (c->row != row || !c->fold_count) continue;
+        const pelt_contender **end = is_within(s, c) ? &below : &above;
+        bool nearer = *end && (pelt_usual_size(c, all) > pelt_usual_size(*end, all)) == (end == &below);
+        if (!*end || nearer) *end = c;
+    }
+    if (!above) return 0;
+    uint32_t small = below ? pelt_usual_size(below, all) : 0, large = pelt_usual_size(above, all);
+    double least = below ? share(s, below) : pelt_budget_share(&s->budget, s->base, 0);
+    if (large <= small + 1) return 0;
+    uint32_t size = fitting_size(small, least, large, share(s, above));
+    return size > small ? size : small + 1;
+}
+
+/* The most accurate that is too large and better than what could be taken, if there is a size below it to try. */
+static const pelt_contender *best_beyond(choosing *s, const pelt_contender *taken) {
+    const pelt_contender *best = NULL;
+    for (const pelt_contender *c = s->list; c < s->list + s->count; c++)
+        if (c->fold_count && !is_within(s, c) && (!taken || judged(s, c->rms) < judged(s, taken->rms)) &&
+            (!best || c->rms < best->rms) && size_between(s, c->row))
+            best = c;
+    return best;
+}
+
+/* Takes the best, once sizes between have been tried of all methods that could win by them. */
+static pelt_result decide(choosing *s, pelt_contender **chosen, pelt_error *error) {
+    bool sizes_matter = share(s, &s->list[0]) > 0 && !(s->budget.error > 0);
+    for (int i = 0;; i++) {
+        forecast_all(s);
+        *chosen = take(s);
+        const pelt_contender *beyond = sizes_matter && i < MOST_TRIES ? best_beyond(s, *chosen) : NULL;
+        pelt_contender *next = beyond ? add_size(s, beyond, size_between(s, beyond->row)) : NULL;
+        if (!next) return *chosen ? PELT_OK : refuse(s, error);
+        pelt_result result = open_fold(s, 0, error);
+        if (!result) result = try_one(s, next, s->told, error);
+        if (result) return result;
+        if (!is_within(s, next)) next->remark = "too large";
+    }
 }
 
 /* -- What is told -------------------------------------------------------------------------------------------------- */
@@ -397,50 +458,6 @@ static pelt_result tell(choosing *s, const pelt_contender *chosen, pelt_front *f
 
 /* -- The final fit ------------------------------------------------------------------------------------------------- */
 
-/* The measures of a candidate's folds as one. */
-static pelt_measure *pool(const choosing *s, const pelt_contender *c, pelt_error *error) {
-    pelt_arena *arena = pelt_arena_new(0);
-    pelt_measure *all = PELT_NEW(arena, 1, pelt_measure);
-    uint32_t frames = 0, vertices = s->bundle->mesh.vertex_count;
-    for (uint32_t i = 0; i < c->fold_count; i++) frames += c->measures[i]->frame_count;
-    float *by_frame = PELT_NEW(arena, 3 * (size_t)frames, float),
-          *by_vertex = PELT_NEW(arena, 2 * (size_t)vertices, float);
-    if (pelt_arena_failed(arena)) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
-    *all = (pelt_measure){.vertex_count = vertices, .arena = arena, .jump = NAN, .jump_max = NAN};
-    all->frame_rms = by_frame, all->frame_max = by_frame + frames, all->frame_blend = by_frame + 2 * (size_t)frames;
-    all->vertex_rms = by_vertex, all->vertex_rough = by_vertex + vertices;
-    double diagonal = s->bundle->mesh.diagonal > 0 ? (double)s->bundle->mesh.diagonal : 1, blend = 0;
-    for (uint32_t i = 0; i < c->fold_count; i++) {
-        const pelt_measure *m = c->measures[i];
-        double part = (double)m->frame_count / frames;
-        if (m->max > all->max) {
-            all->max = m->max, all->worst_vertex = m->worst_vertex;
-            all->worst_frame = all->frame_count + m->worst_frame;
-        }
-        if (m->jump_max > all->jump_max || (isnan(all->jump_max) && isfinite(m->jump_max))) {
-            all->jump = m->jump, all->jump_max = m->jump_max, all->jump_vertex = m->jump_vertex;
-            all->jump_frame = all->frame_count + m->jump_frame;
-        }
-        for (uint32_t f = 0; f < m->frame_count; f++, all->frame_count++) {
-            all->frame_rms[all->frame_count] = m->frame_rms[f], all->frame_max[all->frame_count] = m->frame_max[f];
-            all->frame_blend[all->frame_count] = m->frame_blend[f];
-        }
-        for (uint32_t v = 0; v < vertices; v++) {
-            all->vertex_rms[v] += (float)part * m->vertex_rms[v] * m->vertex_rms[v];
-            all->vertex_rough[v] += (float)part * m->vertex_rough[v] * m->vertex_rough[v];
-        }
-        all->roughness += part * m->roughness * m->roughness, blend += part * pow(m->blend_fraction, 2);
-        all->normal_rms_degrees += part * pow(m->normal_rms_degrees, 2);
-        all->normal_max_degrees = fmax(all->normal_max_degrees, m->normal_max_degrees);
-        all->point_count = m->point_count, all->mean_edge = m->mean_edge;
-    }
-    for (uint32_t v = 0; v < 2 * vertices; v++) by_vertex[v] = sqrtf(by_vertex[v]);
-    all->roughness = sqrt(all->roughness), all->normal_rms_degrees = sqrt(all->normal_rms_degrees);
-    all->rms = c->rms, all->rms_fraction = c->rms / diagonal, all->max_fraction = all->max / diagonal;
-    all->rel_err = c->measures[0]->rel_err > 0 ? c->rel_err : 0, all->blend_fraction = sqrt(blend);
-    return all;
-}
-
 /* The examples of the folds that a candidate was tried on, fold by fold. */
 static pelt_examples list_held(choosing *s, const pelt_contender *c) {
     pelt_examples held = {.list = PELT_NEW(s->arena, s->examples.count, pelt_example)};
@@ -454,28 +471,30 @@ static pelt_examples list_held(choosing *s, const pelt_contender *c) {
     return held;
 }
 
-/* Fits to all examples; if that is too large, somewhat smaller. */
+/* Fits to all examples; if that is too large, chooses again. */
 static pelt_bytes *fit_all(choosing *s, pelt_contender *c, pelt_fit_report *report, pelt_front *front,
                            pelt_error *error) {
     for (int i = 0;; i++) {
         pelt_fit_options options = c->options;
         if (tell(s, c, front, error)) return NULL;
-        pelt_measure *forecast = report && c->fold_count ? pool(s, c, error) : NULL;
+        pelt_measure *forecast = report && c->fold_count ? pelt_pool_folds(s->bundle, c, error) : NULL;
         if (report && c->fold_count && !forecast) return NULL;
         options.progress = s->progress;
         if (s->budget.bytes > 0) options.no_confidence = 1; /* bytes that are counted go into the skin itself */
         pelt_forecasted known = {forecast, list_held(s, c), front, s->told};
         pelt_bytes *bytes = pelt_fit_forecast(s->bundle, s->examples, &options, &known, report, error);
-        if (!bytes || !(s->budget.bytes > 0) || (double)bytes->size <= s->budget.bytes || i == MOST_TRIES) {
+        if (!bytes || !(s->budget.bytes > 0) || (double)bytes->size <= s->budget.bytes) {
             if (bytes) ((pelt_candidate *)front->list)[front->chosen].bytes = (double)bytes->size;
             return bytes;
         }
-        uint32_t large = pelt_usual_size(c, s->examples.count);
-        double base = pelt_budget_share(&s->budget, s->base, 0), own = (double)bytes->size / s->budget.bytes;
-        bool smaller = large > 1 && pelt_resize_contender(c, &s->given, fitting_size(0, base, large, own));
+        double more = (double)bytes->size / fmax(c->bytes, 1);
         pelt_bytes_free(bytes);
         pelt_fit_report_free(report);
-        if (!smaller) return refuse(s, error), NULL;
+        s->growth[c->row] = growth(s, c) * more;
+        for (pelt_contender *o = s->list; o < s->list + s->count; o++)
+            if (o->row == c->row) o->bytes *= more;
+        c->remark = "too large";
+        if (i == 2 * MOST_TRIES ? refuse(s, error) : decide(s, &c, error)) return NULL;
     }
 }
 
@@ -533,16 +552,12 @@ static pelt_result compare(choosing *s, pelt_contender **chosen, pelt_error *err
     s->folds = PELT_NEW(s->arena, s->examples.count, int);
     if (!s->folds) return pelt_no_memory(error);
     pelt_deal_examples(s->bundle, s->examples, s->folds);
-    pelt_result result =
-        pelt_fold_open(&s->fold, s->bundle, s->examples, s->folds, 0, s->unclean, &s->progress, s->told, error);
+    pelt_result result = open_fold(s, 0, error);
     if (!result && !s->fold.held.count) return *chosen = usual(s), PELT_OK;
     if (!result) result = screen(s, 0.35, error);
     if (!result) result = try_smaller(s, 0.4, error);
     if (!result) result = race(s, 0.7, error);
-    if (result) return result;
-    forecast_all(s);
-    *chosen = take(s);
-    return *chosen ? PELT_OK : refuse(s, error);
+    return result ? result : decide(s, chosen, error);
 }
 
 static pelt_bytes *choose(choosing *s, pelt_fit_report *report, pelt_front *front, pelt_error *error) {

@@ -63,6 +63,9 @@ uint32_t pelt_usual_size(const pelt_contender *contender, size_t example_count);
 /* As options of `pelt fit`. */
 const char *pelt_contender_name(pelt_arena *arena, const pelt_contender *contender);
 
+/* The measures of a candidate's folds as one (forecast.c), with its forecast as the error. The caller frees it. */
+pelt_measure *pelt_pool_folds(const pelt_bundle *bundle, const pelt_contender *contender, pelt_error *error);
+
 /* -- Folds (fold.c) --------------------------------------------------------------------------------------------------- */
 
 /* Deals examples to folds, 0 to PELT_CHOICE_FOLDS - 1, -1: always kept (a clip's first frame). Stretches of a motion stay

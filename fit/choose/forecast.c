@@ -31,6 +31,49 @@ double pelt_forecast(size_t count, const double *squares, const double *blend, d
     return sqrt(sum / (double)kept);
 }
 
+pelt_measure *pelt_pool_folds(const pelt_bundle *bundle, const pelt_contender *c, pelt_error *error) {
+    pelt_arena *arena = pelt_arena_new(0);
+    pelt_measure *all = PELT_NEW(arena, 1, pelt_measure);
+    uint32_t frames = 0, vertices = bundle->mesh.vertex_count;
+    for (uint32_t i = 0; i < c->fold_count; i++) frames += c->measures[i]->frame_count;
+    float *by_frame = PELT_NEW(arena, 3 * (size_t)frames, float),
+          *by_vertex = PELT_NEW(arena, 2 * (size_t)vertices, float);
+    if (pelt_arena_failed(arena)) return pelt_arena_free(arena), pelt_no_memory(error), NULL;
+    *all = (pelt_measure){.vertex_count = vertices, .arena = arena, .jump = NAN, .jump_max = NAN};
+    all->frame_rms = by_frame, all->frame_max = by_frame + frames, all->frame_blend = by_frame + 2 * (size_t)frames;
+    all->vertex_rms = by_vertex, all->vertex_rough = by_vertex + vertices;
+    double diagonal = bundle->mesh.diagonal > 0 ? (double)bundle->mesh.diagonal : 1, blend = 0;
+    for (uint32_t i = 0; i < c->fold_count; i++) {
+        const pelt_measure *m = c->measures[i];
+        double part = (double)m->frame_count / frames;
+        if (m->max > all->max) {
+            all->max = m->max, all->worst_vertex = m->worst_vertex;
+            all->worst_frame = all->frame_count + m->worst_frame;
+        }
+        if (m->jump_max > all->jump_max || (isnan(all->jump_max) && isfinite(m->jump_max))) {
+            all->jump = m->jump, all->jump_max = m->jump_max, all->jump_vertex = m->jump_vertex;
+            all->jump_frame = all->frame_count + m->jump_frame;
+        }
+        for (uint32_t f = 0; f < m->frame_count; f++, all->frame_count++) {
+            all->frame_rms[all->frame_count] = m->frame_rms[f], all->frame_max[all->frame_count] = m->frame_max[f];
+            all->frame_blend[all->frame_count] = m->frame_blend[f];
+        }
+        for (uint32_t v = 0; v < vertices; v++) {
+            all->vertex_rms[v] += (float)part * m->vertex_rms[v] * m->vertex_rms[v];
+            all->vertex_rough[v] += (float)part * m->vertex_rough[v] * m->vertex_rough[v];
+        }
+        all->roughness += part * m->roughness * m->roughness, blend += part * pow(m->blend_fraction, 2);
+        all->normal_rms_degrees += part * pow(m->normal_rms_degrees, 2);
+        all->normal_max_degrees = fmax(all->normal_max_degrees, m->normal_max_degrees);
+        all->point_count = m->point_count, all->mean_edge = m->mean_edge;
+    }
+    for (uint32_t v = 0; v < 2 * vertices; v++) by_vertex[v] = sqrtf(by_vertex[v]);
+    all->roughness = sqrt(all->roughness), all->normal_rms_degrees = sqrt(all->normal_rms_degrees);
+    all->rms = c->rms, all->rms_fraction = c->rms / diagonal, all->max_fraction = all->max / diagonal;
+    all->rel_err = c->measures[0]->rel_err > 0 ? c->rel_err : 0, all->blend_fraction = sqrt(blend);
+    return all;
+}
+
 static int falling(const void *a, const void *b) {
     float x = *(const float *)a, y = *(const float *)b;
     return x > y ? -1 : x < y;

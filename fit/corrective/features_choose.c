@@ -5,6 +5,7 @@
 
 #include "fit/corrective/features.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
@@ -242,7 +243,7 @@ static remains learn_and_try(pelt_arena *arena, trial folds[FOLDS], pelt_feature
     for (int f = 0; f < (folds[0].fold_count < LARGE_FOLD ? FOLDS : 1); f++) {
         trial *v = &folds[f];
         pelt_feature_learn(arena, &learning[f], steps - learning[f].steps, false, threads);
-        pelt_parallel(arena, threads, v->targets.count, try_target, v);
+        PELT_SPREAD(arena, threads, v->targets.count, try_target, v, {v->remains, sizeof *v->remains});
         for (size_t c = 0; c < v->targets.count; c++)
             for (int kind = 0; kind < KINDS; kind++) {
                 for (int i = 0; i < RIDGE_COUNT; i++) sum.left[kind][i] += v->remains[c].left[kind][i];

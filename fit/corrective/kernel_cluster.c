@@ -18,6 +18,7 @@
 
 #include "fit/corrective/kernel.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <string.h>
 
@@ -365,9 +366,11 @@ static void iterate(pelt_arena *work, clustering *c, uint32_t threads) {
     start(c);
     list_members(c);
     for (int round = 0; round < ROUNDS; round++) {
-        pelt_parallel(work, threads, c->clusters, improve_basis, c);
+        PELT_SPREAD(work, threads, c->clusters, improve_basis, c,
+                    {c->bases, (size_t)c->columns * c->rank * sizeof *c->bases});
         pelt_parallel(work, threads, c->points, find_near, c);
-        pelt_parallel(work, threads, c->clusters, explain, c);
+        PELT_SPREAD(work, threads, c->clusters, explain, c,
+                    {c->explained, .total = (size_t)c->points * CANDIDATES * sizeof *c->explained});
         pelt_parallel(work, threads, c->points, reassign, c);
         list_members(c);
         c->begun = true;

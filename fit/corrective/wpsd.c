@@ -16,6 +16,7 @@
 #include "fit/corrective/correctives.h"
 #include "pack/pack.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include "rig/sort.h"
 #include "rig/maths.h"
 #include <math.h>
@@ -431,10 +432,18 @@ static void fit(pelt_wpsd *w) {
     w->shared = f->options.wpsd.shared_width || w->width > 0;
     if (!(w->width > 0)) pelt_wpsd_choose_width(w);
     pelt_next_task(f->arena, "wpsd: fit", 0.3, 1, 1);
-    if (w->wanted)
-        pelt_parallel(w->work, f->options.threads, (points + GROUP - 1) / GROUP, fit_group, w);
-    else
-        pelt_parallel(w->work, f->options.threads, (points + FOLDED - 1) / FOLDED, fold_points, w);
+    size_t row = 4 * (size_t)n * sizeof *w->folded, vertices = w->distinct.displacements.vertex_count;
+    pelt_made rows[] = {{w->folded, row},
+                        {w->conditions, sizeof *w->conditions},
+                        {w->bounds, sizeof *w->bounds},
+                        {w->distances, sizeof *w->distances},
+                        {w->closest, sizeof *w->closest},
+                        {w->driving.weights, w->sources.count * sizeof *w->driving.weights},
+                        {w->tilts, .total = 3 * n * vertices * sizeof *w->tilts}};
+    uint32_t each = w->wanted ? GROUP : FOLDED;
+    for (int r = 0; r < 6; r++) rows[r].total = points * rows[r].size, rows[r].size *= w->wanted ? 0 : each;
+    pelt_spread(w->work, f->options.threads, (points + each - 1) / each, w->wanted ? fit_group : fold_points, w,
+                w->tilts ? 7 : 6, rows);
     note_findings(w);
     pelt_corrective *corrective = PELT_NEW(f->arena, 1, pelt_corrective);
     pelt_weighted *weighted = make_weighted(w);

@@ -9,6 +9,7 @@
 
 #include "fit/corrective/wpsd.h"
 #include "rig/maths.h"
+#include "rig/ranks.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -235,6 +236,8 @@ pelt_point_weights pelt_weigh_points(const pelt_fitting *fitting, const pelt_dis
     w.most = options->wpsd.principal_joints ? options->wpsd.principal_joints : UINT32_MAX;
     w.out.weights = PELT_NEW(arena, points * sources->count, float);
     w.out.left = PELT_NEW(arena, points, float);
-    pelt_parallel(arena, options->threads, (points + PART - 1) / PART, weigh_part, &w);
+    size_t row = sources->count * sizeof *w.out.weights;
+    PELT_SPREAD(arena, options->threads, (points + PART - 1) / PART, weigh_part, &w,
+                {w.out.weights, PART * row, points * row}, {w.out.left, PART * sizeof(float), points * sizeof(float)});
     return w.out;
 }

@@ -7,6 +7,7 @@
 
 #include "fit/corrective/superposed.h"
 #include "fit/corrective/wpsd.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <string.h>
 
@@ -83,7 +84,7 @@ void pelt_wpsd_choose_width(pelt_wpsd *w) {
     width_trial t = {.w = w, .superposed = pelt_superpose_sweeps(w->work, &w->distinct.poses)};
     uint32_t points = w->distinct.displacements.point_count, samples = points < SAMPLES ? points : SAMPLES;
     for (uint32_t i = 0; i < samples; i++) t.points[i] = w->order[(uint64_t)i * points / samples];
-    pelt_parallel(w->work, w->fitting->options.threads, samples, try_widths, &t);
+    PELT_SPREAD(w->work, w->fitting->options.threads, samples, try_widths, &t, {t.errors, sizeof *t.errors});
     double best = INFINITY;
     w->width = 1;
     for (int k = 0; k < WIDTHS; k++) {

@@ -12,6 +12,7 @@
 
 #include "fit/examples/displacement.h"
 #include "rig/maths.h"
+#include "rig/ranks.h"
 #include "rig/regions.h"
 #include <math.h>
 #include <string.h>
@@ -134,7 +135,9 @@ pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *o
                     .out = out,
                     .states = PELT_NEW(work, count, struct example_state),
                     .flat = PELT_NEW(work, points, _Atomic bool)};
-    pelt_parallel(work, f->options.threads, count, displace_example, &d);
+    PELT_SPREAD(work, f->options.threads, count, displace_example, &d,
+                {out->positions, 3 * points * sizeof *out->positions}, {d.states, sizeof *d.states},
+                {d.flat, .total = points * sizeof *d.flat});
     pelt_result result = refuse_broken(&d, error);
     if (!result) tell_damped(&d);
     return result;
@@ -259,6 +262,7 @@ pelt_example_displacements pelt_tilts_of(pelt_fitting *f) {
                                       .vertex_of = points.vertex,
                                       .positions = PELT_NEW(f->arena, 3 * points.count * f->examples.count, float)};
     turning t = {.fitting = f, .smoothing = smoothing, .out = &out};
-    pelt_parallel(work, f->options.threads, f->examples.count, tilt_example, &t);
+    PELT_SPREAD(work, f->options.threads, f->examples.count, tilt_example, &t,
+                {out.positions, 3 * (size_t)points.count * sizeof *out.positions});
     return out;
 }

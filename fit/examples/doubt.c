@@ -16,6 +16,7 @@
 #include "fit/examples/patches.h"
 #include "fit/regression/regression.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
@@ -417,6 +418,14 @@ static void prepare(doubting *c, pelt_arena *work) {
     pelt_parallel(work, f->options.threads, c->inputs.count, find_lonely, c);
 }
 
+/* Marks what does not fit; or mends it. */
+static void look_everywhere(doubting *c, pelt_arena *work) {
+    size_t count = (size_t)c->poses->count * c->u->point_count;
+    pelt_made marks = {c->doubts->marks, .total = count},
+              shapes = {c->u->positions, .total = 3 * count * sizeof(float)};
+    pelt_spread(work, c->f->options.threads, c->group_count, look_around, c, 1, c->mends ? &shapes : &marks);
+}
+
 /* Looks again at examples of which much is bad. */
 static void find_suspects(doubting *c, pelt_arena *work) {
     bool any = false;
@@ -428,7 +437,7 @@ static void find_suspects(doubting *c, pelt_arena *work) {
     }
     if (!any) return;
     memset(c->doubts->marks, PELT_FITS, c->poses->count * points);
-    pelt_parallel(work, c->f->options.threads, c->group_count, look_around, c);
+    look_everywhere(c, work);
 }
 
 static bool sum_up(doubting *c) {
@@ -457,9 +466,9 @@ bool pelt_mend_examples(pelt_arena *arena, const pelt_fitting *f, const pelt_pos
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     doubting c = {.f = f, .poses = poses, .u = u, .doubts = out};
     prepare(&c, work);
-    pelt_parallel(work, f->options.threads, c.group_count, look_around, &c);
+    look_everywhere(&c, work);
     find_suspects(&c, work);
     c.mends = sum_up(&c);
-    if (c.mends) pelt_parallel(work, f->options.threads, c.group_count, look_around, &c);
+    if (c.mends) look_everywhere(&c, work);
     return c.mends;
 }

@@ -18,6 +18,7 @@
 #include "fit/examples/patches.h"
 #include "rig/maths.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -428,7 +429,11 @@ void pelt_find_drivers(pelt_arena *arena, const pelt_model *model, const pelt_po
         sum_products(work, &s, s.size, s.x, s.grams);
         s.patches = pelt_patches_of(work, model, u, PATCH, MOST_PATCHES);
         find_hops(work, &s);
-        pelt_parallel(work, threads, s.patches.count, find_patch, &s);
+        size_t lone_count = wanted ? 3 * (size_t)wanted->count * u->point_count : 0;
+        const pelt_made rows[] = {
+            {supports->amplitudes, .total = (size_t)poses->mover_count * u->point_count * sizeof(float)},
+            {lone, .total = lone_count * sizeof *lone}};
+        pelt_spread(work, threads, s.patches.count, find_patch, &s, lone_count ? 2 : 1, rows);
     }
     pelt_arena_free(work);
 }

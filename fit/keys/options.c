@@ -2,6 +2,7 @@
    with a message that starts with the name of the option; training itself trusts its input. */
 
 #include "fit/keys/model.h"
+#include "rig/spill.h"
 #include "runtime/keys_format.h"
 #include <math.h>
 
@@ -152,6 +153,13 @@ pelt_result pelt_check_soft_cache(const pelt_soft_cache_options *o, pelt_error *
                             "from 0 to 1");
 }
 
+/* Frames that are read again give the same result. */
+static size_t usual_memory(void) {
+    const size_t usual = (size_t)512 << 20;
+    size_t share = pelt_memory_limit() / 4;
+    return share && share < usual ? share : usual;
+}
+
 pelt_result pelt_keys_resolve(const pelt_frames *f, pelt_keys_options *o, pelt_error *error) {
     pelt_result result = check_frames(f, o->shared, error);
     if (result) return result;
@@ -174,6 +182,6 @@ pelt_result pelt_keys_resolve(const pelt_frames *f, pelt_keys_options *o, pelt_e
     if (plain && !o->witnesses) o->witnesses = PELT_KEYS_NO_WITNESSES;
     if (!o->batch) o->batch = 20;
     if (!(o->bar > 0)) o->bar = 0.01;
-    if (!o->memory) o->memory = (size_t)512 << 20;
+    if (!o->memory) o->memory = usual_memory();
     return PELT_OK;
 }

@@ -366,10 +366,10 @@ static void pose_skin(const pelt_skin *skin, const pelt_skeleton *skeleton, cons
 }
 
 pelt_frame_times pelt_time_frames(const pelt_skin *skin, const pelt_skeleton *skeleton, const pelt_clip *clip) {
-    enum { FRAMES = 200, FEWEST = 25, WARMING = 3 };
-    static const double most_seconds = 0.4;
+    enum { FRAMES = 200, FEWEST = 25, WARMING = 3, MOST_REPEATS = 1 << 20 };
+    static const double most_seconds = 0.4, least_seconds = PELT_CLOCK_SECONDS * 20;
     double times[FRAMES], spent = 0;
-    uint32_t count = 0;
+    uint32_t count = 0, repeats = 1; /* of a frame, so that the clock's steps do not matter */
     pelt_arena *arena = pelt_arena_new(0);
     void *scratch = pelt_alloc(arena, 1, pelt_scratch_size(skin));
     float *positions = pelt_alloc(arena, 1, pelt_output_size(skin));
@@ -381,11 +381,15 @@ pelt_frame_times pelt_time_frames(const pelt_skin *skin, const pelt_skeleton *sk
     for (uint32_t i = 0; ready && count < FRAMES && (count < FEWEST || spent < most_seconds); i++) {
         pose_skin(skin, skeleton, clip, clip && clip->frame_count ? 37 * i % clip->frame_count : 0, all, locals);
         double start = pelt_thread_seconds();
-        pelt_pose(skin, locals, scratch);
-        pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
+        for (uint32_t r = 0; r < repeats; r++) {
+            pelt_pose(skin, locals, scratch);
+            pelt_deform(skin, scratch, pelt_all_blocks(skin), positions, normals);
+        }
         double time = pelt_thread_seconds() - start;
+        bool short_time = time < least_seconds && repeats < MOST_REPEATS && !count;
         spent += time;
-        if (i >= WARMING) times[count++] = time;
+        if (short_time) repeats *= 2;
+        if (i >= WARMING && !short_time) times[count++] = time / repeats;
     }
     pelt_arena_free(arena);
     if (!count) return (pelt_frame_times){0};

@@ -7,6 +7,7 @@
    A control is one more joint, with E_g(a, b) = exp(-(a - b)^2 / 2 s_g^2) of values in units of its range. */
 
 #include "fit/regression/regression.h"
+#include "rig/ranks.h"
 #include "rig/sort.h"
 #include <math.h>
 #include <stdlib.h>
@@ -208,7 +209,8 @@ static void fill_table(void *user, size_t i, pelt_arena *scratch) {
 
 void pelt_kernel_tables(pelt_arena *arena, const pelt_poses *poses, const pelt_kernel_inputs *inputs,
                         const pelt_kernel_settings *settings, uint32_t threads, float *tables) {
-    pelt_parallel(arena, threads, inputs->count, fill_table, &(table_work){poses, inputs, settings, tables});
+    PELT_SPREAD(arena, threads, inputs->count, fill_table, (&(table_work){poses, inputs, settings, tables}),
+                {tables, poses->count * (size_t)poses->count * sizeof *tables});
 }
 
 uint32_t pelt_group_points(pelt_arena *arena, const pelt_kernel_inputs *inputs, uint32_t count, const uint32_t *points,

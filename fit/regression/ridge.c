@@ -10,6 +10,7 @@
 
 #include "fit/regression/regression.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <string.h>
 
@@ -325,7 +326,8 @@ static void fill_tables(validation *v, const pelt_kernel_settings *settings) {
 static double score(validation *v, const pelt_kernel_settings *trial, bool new_tables) {
     if (new_tables) fill_tables(v, trial);
     v->trial = trial;
-    pelt_parallel(v->arena, v->threads, v->set_count, validate_set, v);
+    PELT_SPREAD(v->arena, v->threads, v->set_count, validate_set, v, {v->errors, sizeof *v->errors},
+                {v->missed, sizeof *v->missed});
     double sum = 0;
     for (size_t s = 0; s < v->set_count; s++) sum += v->errors[s];
     return sum;

@@ -133,7 +133,8 @@ typedef struct pelt_keys_options {
     bool exact;             /* keep the basis in single precision; otherwise half, if that is precise enough */
     const pelt_keys *previous; /* retrain: the knowledge in this file counts as frames. Keys are chosen anew, since old
                                   ones are where the old frames needed them */
-    size_t memory;             /* bytes of frames that may be held; 0: 512 MiB. Beyond, frames are read again for each
+    size_t
+        memory; /* bytes of frames that may be held; 0: 512 MiB, or less under a memory limit. Beyond, frames are read again for each
                                   of five passes, and those left out for the forecast once more. Training itself needs about 100 bytes for each value of a frame and each key */
     uint32_t seed;
     /* Describes the file further: called once, with the keys as they will run (but without text). NULL: nothing to

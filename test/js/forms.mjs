@@ -50,6 +50,6 @@ export function largestGap(a, b) {
 // terms that cancel, its own instruction sets differ by more than rounding.
 export function difference(form, pose, { positions, normals }, limit) {
   const p = largestGap(positions, pose.positions) / form.diagonal, n = normals ? largestGap(normals, pose.normals) : 0;
-  if (p <= limit && n <= Math.max(2e-6, 2 * pose.normalGap)) return null;
+  if (p <= limit && n <= Math.max(2e-6, 5 * pose.normalGap)) return null;
   return `${form.name}: positions differ by ${p.toExponential(2)} of the diagonal, normals by ${n.toExponential(2)}`;
 }

@@ -31,7 +31,7 @@ function makeFiles() {
   run("sample", "arm", "-o", "arm", "--vertices", "700", "--frames", "16", "--quiet");
   fit("held", "train", "--method", "psd", "--holdout", "0.25");
   fit("other", "train", "--method", "ssd", "--blend", "fit", "--holdout", "0.25");
-  fit("none", "train", "--method", "eigen", "--holdout", "0");
+  fit("none", "train", "--method", "eigen", "--holdout", "0", "--levels");
   fit("cheat", "test", "--method", "psd", "--holdout", "0");
   mkdirSync(file("bare"));
   copyFileSync(file("arm/arm.glb"), file("bare/bare.glb"));
@@ -302,6 +302,27 @@ async function secondTab(page, browser, url) {
   check("which can be compared now", await page.locator('.toolbar [data-value="skins"]').isVisible());
 }
 
+// The slider, on a skin with levels of detail, against the native run time.
+async function levels(page) {
+  const [frame, value] = [5, 1.5];
+  await set(page, { skin: 0, frame, layout: "side" });
+  check("a skin without levels has no slider", !(await page.getByLabel("Level of detail").isVisible()));
+  await set(page, { skin: SKINS.indexOf("none") });
+  const slider = page.getByLabel("Level of detail");
+  check("the slider ends at the last level", Number(await slider.getAttribute("max")) >= 2, await slider.getAttribute("max"));
+  const whole = await drawn(page, "positions");
+  await slider.fill(String(value));
+  await settled(page);
+  run("eval", "arm/none.pelt", "arm/arm.glb", "--clip", "test", "--level", String(value), "-o", "level.npy", "--quiet");
+  const { shape: [, vertices], floats } = npy(file("level.npy"));
+  const wanted = floats.subarray(3 * vertices * frame, 3 * vertices * (frame + 1)), got = await drawn(page, "positions");
+  check("the level is drawn", off(got, wanted) < 1e-5 && off(got, whole) > 1e-4, `${off(got, wanted)}, ${off(got, whole)}`);
+  await slider.fill("0");
+  await settled(page);
+  check("and the whole skin again", off(await drawn(page, "positions"), whole) === 0);
+  await set(page, { skin: 0 });
+}
+
 async function exported(browser) {
   run("view", "arm/arm.glb", "arm/none.pelt", "--export", "site", "--quiet");
   const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml" };
@@ -347,6 +368,7 @@ try {
   await probe(page);
   await regions(page, clip);
   await twoSkins(page);
+  await levels(page);
   await cardAndList(page);
   await withoutTruth(page);
   await secondTab(page, browser, url);

@@ -375,39 +375,45 @@ test("joints and controls reach the skin by name, and the device's results are c
   const names = (...list) => list.map((name) => ({ name }));
   const made = { locals: new Float32Array(40).fill(-1), controls: new Float32Array(2).fill(-1), update() { this.updates = (this.updates ?? 0) + 1; },
     deform: (positions, normals) => (positions.fill(2), normals.fill(3)), free: () => freed.push("pose") };
-  const skin = { joints: names("c", "b", "none", "b"), controls: names("y", "x"), createPose: () => made, free: () => freed.push("skin") };
+  const skin = { joints: names("c", "b", "none", "b"), controls: names("y", "x"), levelCount: 3, createPose: () => made, free: () => freed.push("skin") };
   const engine = new Engine(() => null), positions = new Float32Array(6), normals = new Float32Array(6);
-  await engine.deform(pose, positions, normals); // nothing is open
+  await engine.deform(pose, 0, positions, normals); // nothing is open
   assert.equal(positions[0], 0);
   engine.open({ open: () => skin }, new ArrayBuffer(0), names("a", "b", "c"), names("x", "y"));
-  await engine.deform(pose, positions, normals);
+  await engine.deform(pose, 0, positions, normals);
+  assert.equal(made.level, 0);
+  for (const [asked, given] of [[1.5, 1.5], [7, 2]]) { // a skin with fewer levels has its last
+    await engine.deform(pose, asked, positions, normals);
+    assert.equal(made.level, given);
+  }
+  made.updates = 1;
   const ten = (from) => Array.from({ length: 10 }, (_, i) => from + i);
   assert.deepEqual([...made.locals], [...ten(20), ...ten(10), ...Array(10).fill(-1), ...ten(10)]);
   assert.deepEqual([[...made.controls], made.updates, positions[0], normals[5], engine.milliseconds >= 0], [[6, 5], 1, 2, 3, true]);
   const there = { positions: Float32Array.of(2, 2, 2, 2.5, 2, 2), normals: new Float32Array(6).fill(9) };
   engine.device = { deform: () => there, free: () => freed.push("device") };
   engine.path = "webgl2";
-  await engine.deform(pose, positions, normals);
+  await engine.deform(pose, 0, positions, normals);
   assert.deepEqual([engine.agreement, positions[3], normals[0]], [{ path: "webgl2", distance: 0.5 }, 2.5, 9]);
   there.positions[3] = 2.25;
   there.normals = null;
-  await engine.deform(pose, positions, normals);
+  await engine.deform(pose, 0, positions, normals);
   assert.deepEqual([engine.agreement.distance, positions[3], normals[0]], [0.5, 2.25, 3]); // the largest so far
   engine.agreement.path = "webgpu";
-  await engine.deform(pose, positions, normals);
+  await engine.deform(pose, 0, positions, normals);
   assert.equal(engine.agreement.distance, 0.25); // of another path
   engine.adjust = (p) => p.fill(8);
-  await engine.deform(pose, positions, normals);
+  await engine.deform(pose, 0, positions, normals);
   assert.equal(positions[3], 8);
   engine.adjust = null;
   engine.device.deform = () => Promise.reject(new Error("lost"));
-  await assert.rejects(engine.deform(pose, positions, normals), /lost/);
+  await assert.rejects(engine.deform(pose, 0, positions, normals), /lost/);
   const old = engine.device;
   old.deform = async () => { engine.device = null; throw new Error("gone"); };
-  await engine.deform(pose, positions, normals); // another was chosen meanwhile
+  await engine.deform(pose, 0, positions, normals); // another was chosen meanwhile
   engine.device = old;
   old.deform = async () => { engine.device = null; return { positions: new Float32Array(6).fill(99), normals: null }; };
-  await engine.deform(pose, positions, normals);
+  await engine.deform(pose, 0, positions, normals);
   assert.equal(positions[0], 2);
   engine.device = old;
   await engine.choose("wasm");

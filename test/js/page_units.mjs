@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, near, random, turned } from "./units.mjs";
+import "./page_alone_units.mjs";
 import "./page_number_units.mjs";
 import "./page_hands_units.mjs";
 import "./page_panel_units.mjs";

@@ -17,7 +17,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 export async function load(name) {
   const outfile = join(folder, `${name.replace("/", "_")}.mjs`);
   buildSync({ entryPoints: [join(web, "page/src", `${name}.ts`)], bundle: true, format: "esm", loader: { ".inc": "text", ".css": "empty" },
-    alias: { "pelt-wasm": join(web, "pelt-wasm/src/index.ts") }, outfile, logLevel: "error" });
+    alias: { "pelt-wasm": join(web, "pelt-wasm/src/index.ts"), "pelt-fit-wasm": join(web, "pelt-fit-wasm/src/index.ts") }, external: ["node:*"], outfile, logLevel: "error" });
   return import(pathToFileURL(outfile).href);
 }
 

@@ -59,7 +59,8 @@ export interface App {
   readonly pose: PoseNow;
   readonly stage: Stage;
   readonly under: HTMLElement; // below the timeline's track and as wide, for strips along the clip
-  readonly server: boolean; // required by fits and light
+  readonly server: boolean; // required by fits and light; the fitter in this page is one
+  readonly local: boolean; // it is the fitter in this page
   readonly can: { fit: boolean; light: boolean; sample: boolean };
   subjects(): Subject[];
   subject(): Subject | null;

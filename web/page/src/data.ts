@@ -1,10 +1,11 @@
-// data.ts: resources by name, from a server or from files next to the page; apart from the key, the page cannot tell.
-//
-// The key is in the fragment of the printed address, which browsers never send. It is kept for reloads of this tab and
-// removed from the address bar, so that it does not end up in bookmarks and screenshots. Links to a view (link.ts) are in
-// the fragment too, without the key: a tab that has none asks the others of this address for it.
+// data.ts: resources by name, read as what they are.
 
+import { Problem } from './problem';
+import { Served, type Source } from './served';
 import type { Show } from './show';
+
+export { Problem } from './problem';
+export { onLink, readFragment } from './served';
 
 export interface MeshData {
   vertices: number;
@@ -14,92 +15,18 @@ export interface MeshData {
   indices: Uint32Array;
 }
 
-// A message for the user, from the server or the library.
-export class Problem extends Error {}
-
-const KEPT = 'pelt-key';
-
-// "KEY", "subject=arm&frame=3", or both with & between.
-export function readFragment(fragment: string): { key: string; link: string } {
-  const [first = '', ...rest] = fragment.replace(/^#/, '').split('&');
-  return first.includes('=') ? { key: '', link: [first, ...rest].join('&') } : { key: decodeURIComponent(first), link: rest.join('&') };
-}
-
-const cleanAddress = () => history.replaceState(null, '', location.pathname + location.search);
-
-function takeFragment(): { key: string; link: string } {
-  const { key, link } = readFragment(location.hash);
-  if (key) sessionStorage.setItem(KEPT, key);
-  if (location.hash) cleanAddress();
-  return { key: key || sessionStorage.getItem(KEPT) || '', link };
-}
-
-// Calls back with links that are opened in this tab later.
-export function onLink(call: (link: string) => void) {
-  addEventListener('hashchange', () => {
-    const { key, link } = readFragment(location.hash);
-    if (key) return location.reload();
-    if (!link) return;
-    cleanAddress();
-    call(link);
-  });
-}
-
-async function problemOf(answer: Response, name: string): Promise<Problem> {
-  const said = await answer.json().catch(() => null);
-  if (said?.error?.text) return new Problem(said.error.text);
-  if (answer.status === 401 || answer.status === 403) {
-    return new Problem('This address has no key, or an old one: open the address that `pelt view` printed.');
-  }
-  return new Problem(`${name} could not be read (${answer.status} ${answer.statusText}).`);
-}
-
 // "%d" in a resource's name stands for the frame; nothing else is replaced.
 export const numbered = (name: string, index: number) => name.replace('%d', String(index));
 
 export class Data {
-  readonly link: string; // of the address that was opened
-  private key: string;
-  private readonly tabs = typeof document === 'undefined' ? null : new BroadcastChannel(KEPT);
-  private borrowing: Promise<boolean> | null = null;
+  private readonly served = new Served();
+  private source: Source = this.served;
   private readonly kept = new Map<string, Promise<ArrayBuffer>>();
   private keptBytes = 0;
 
-  constructor() {
-    ({ key: this.key, link: this.link } = takeFragment());
-    this.tabs?.addEventListener('message', ({ data }) => { if (data === 'which' && this.key) this.tabs!.postMessage({ key: this.key }); });
-  }
+  get link() { return this.served.link; }
 
-  // The key of another tab of this address, which only this server's page can ask.
-  private borrow(): Promise<boolean> {
-    this.borrowing ??= new Promise((done) => {
-      const { tabs } = this;
-      if (!tabs) return done(false);
-      const end = (key: string) => {
-        tabs.removeEventListener('message', hear);
-        if (key && key !== this.key) sessionStorage.setItem(KEPT, key);
-        done(key !== '' && key !== this.key);
-        this.key = key || this.key;
-      };
-      const hear = ({ data }: MessageEvent) => { if (typeof data?.key === 'string') end(data.key); };
-      tabs.addEventListener('message', hear);
-      tabs.postMessage('which');
-      setTimeout(() => end(''), 400);
-    });
-    return this.borrowing;
-  }
-
-  async ask(name: string, options: RequestInit = {}): Promise<Response> {
-    const headers = new Headers(options.headers);
-    if (this.key) headers.set('X-Pelt-Key', this.key);
-    const answer = await fetch(name, { ...options, headers }).catch((problem: unknown) => {
-      if (options.signal?.aborted) throw problem;
-      throw new Problem('The server does not answer: is `pelt view` still running?');
-    });
-    if (answer.status === 403 && !this.borrowing && await this.borrow()) return this.ask(name, options);
-    if (!answer.ok) throw await problemOf(answer, name);
-    return answer;
-  }
+  ask(name: string, options: RequestInit = {}): Promise<Response> { return this.source.ask(name, options); }
 
   async json<T>(name: string): Promise<T> {
     const answer = await this.ask(name);
@@ -108,7 +35,12 @@ export class Data {
     });
   }
 
-  show(): Promise<Show> {
+  // A page with a fitter of its own asks that from now on, which adds to what is beside the page.
+  async show(): Promise<Show> {
+    const show = await this.json<Show>('data/show.json');
+    if (!show.fitter || this.source !== this.served) return show;
+    const { Local } = await import('./local/local');
+    this.source = new Local(this.served, show);
     return this.json<Show>('data/show.json');
   }
 

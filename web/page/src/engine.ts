@@ -85,8 +85,10 @@ export class Engine {
   // A hook that may change each deformation before it is drawn.
   adjust: ((positions: Float32Array, normals: Float32Array) => void) | null = null;
 
-  async deform(pose: Pose, positions: Float32Array, normals: Float32Array) {
-    if (!this.posed) return;
+  // `level` is of detail; a skin with fewer has its last.
+  async deform(pose: Pose, level: number, positions: Float32Array, normals: Float32Array) {
+    if (!this.posed || !this.skin) return;
+    this.posed.level = Math.min(level, Math.max(0, this.skin.levelCount - 1));
     this.take(pose, this.posed);
     const before = performance.now();
     this.posed.update();

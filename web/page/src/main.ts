@@ -1,6 +1,5 @@
-// main.ts: assembles the page.
+// main.ts: assembles the viewer.
 
-import './style.css';
 import { el } from './dom';
 import { onLink } from './data';
 import { keyboard } from './keyboard';
@@ -48,7 +47,7 @@ function paneTitles(session: Session) {
   session.on('pose', update);
 }
 
-function start() {
+export function start() {
   const root = document.querySelector<HTMLElement>('#app')!;
   const session = new Session();
   Object.assign(globalThis, { peltApp: session });
@@ -72,13 +71,12 @@ function start() {
   news(session);
   beginPanels(session, first.drop);
   onTheme(() => session.stage.redraw());
-  void session.refresh()
+  const ready = session.refresh()
     .then(async () => {
       if (session.subjects().length && !(await followLink(session, session.data.link))) session.store.set({ subject: firstSubject(session.subjects()) });
     })
     .catch((thrown) => session.problem(thrown));
   onLink((link) => void followLink(session, link).catch((thrown) => session.problem(thrown)));
+  return { first, ready };
 }
-
-start();
 

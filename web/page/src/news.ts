@@ -13,7 +13,7 @@ export function news(session: Session) {
   });
 
   async function look() {
-    if (!session.server || document.hidden) return;
+    if (!session.server || session.local || document.hidden) return;
     const now = await session.data.json<Counts>('data/counts.json').catch(() => null); // a server that is gone is told of by whoever needs it
     const before = now && session.show ? known() : null;
     if (!now || !before || (now.skins === before.skins && now.characters === before.characters && now.boxes === before.boxes)) return;

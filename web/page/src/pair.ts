@@ -16,7 +16,7 @@ export function pair(session: Session) {
     stage.setOther(true);
     const positions = stage.positionsIn('other'), normals = stage.normalsIn('other');
     if (!positions || !normals) return;
-    void engine.deform(session.pose, positions, normals); // the run time writes before it returns: both skins are drawn together
+    void engine.deform(session.pose, store.get().level, positions, normals); // the run time writes before it returns: both skins are drawn together
     stage.setOther(true);
   }
 

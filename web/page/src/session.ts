@@ -82,12 +82,14 @@ export class Session implements App {
     this.store.watch(['clip', 'frame'], () => void this.present().catch((thrown) => this.problem(thrown)));
     this.store.watch(['shading'], () => void this.dress().catch((thrown) => this.problem(thrown)));
     this.store.watch(['scale'], () => this.stage.setScale(this.scale()));
+    this.store.watch(['level'], () => void this.deform());
     this.store.watch(['path'], () => void this.choosePath().then(() => this.deform()));
   }
 
   // -- Contents
 
   get server() { return this.show?.server ?? false; }
+  get local() { return this.show?.local ?? false; }
   get can() { return this.show?.can ?? { fit: false, light: false, sample: false }; }
   subjects() { return this.listed; }
   subject() { return this.listed[this.store.get().subject] ?? null; }
@@ -410,7 +412,7 @@ export class Session implements App {
         this.deformAgain = false;
         const { positions, normals } = this.stage;
         const there = this.openFile !== '' && positions !== null && normals !== null;
-        if (there) await this.engine.deform(this.pose, positions, normals);
+        if (there) await this.engine.deform(this.pose, this.store.get().level, positions, normals);
         this.stage.setModel(there);
         this.stage.setTruth(this.pose.pulled ? null : this.real);
         this.stage.keepInView();

@@ -70,7 +70,7 @@ function linkRow(session: Session) {
   const update = () => {
     field.value = session.subject() ? linkTo(session) : '';
     copy.disabled = !session.subject();
-    note.textContent = session.server ? 'Opens this view again while `pelt view` runs. The key is not in it: open it where this page is open.' : 'Opens this view again.';
+    note.textContent = session.local ? 'Opens this view again where the same character is open.' : session.server ? 'Opens this view again while `pelt view` runs. The key is not in it: open it where this page is open.' : 'Opens this view again.';
   };
   return { update, row: el('div', { className: 'share-row' }, el('b', {}, 'Link'), el('span', { className: 'buttons' }, copy), note, field) };
 }

@@ -6,7 +6,9 @@ export type { Control };
 
 export interface Show {
   pelt: string;
-  server: boolean;
+  server: boolean; // or a fitter in this page: somebody answers further requests
+  fitter?: boolean; // the page was exported with the fitter
+  local?: boolean; // the fitter in this page answers
   can: { fit: boolean; light: boolean; sample: boolean };
   live?: { character: number; pose: string } | null; // the latest pose of a stream
   characters: Character[];
@@ -68,6 +70,7 @@ export interface Skin {
   name: string;
   file: string;
   bytes: number;
+  plain?: string; // as plain glTF
   facts: Facts | null; // null: made by an older pelt
   choice?: Choice | null; // null: the method was given
   figures: string | null;
@@ -105,6 +108,8 @@ export interface Character {
   vertices: number;
   triangles: number;
   diagonal: number;
+  fix?: boolean; // its caches were mended as they were read
+  diagnosis?: string | null; // Diagnosis
   mesh: string;
   regions: string | null; // i32 [vertex]: the joint that moves it most by the file's weights; -1: none
   surface: string | null;
@@ -162,6 +167,10 @@ export interface LightBox {
 }
 
 export type Box = FaceBox | LightBox;
+
+export interface Diagnosis {
+  findings: { severity: 'note' | 'warning' | 'fatal'; what: string; text: string; fix: boolean }[];
+}
 
 // How much there is: more than is known means that something was added.
 export interface Counts {

@@ -26,6 +26,13 @@ async function remove(session: Session) {
   session.say(`${skin.name} was removed from the page; undo brings it back. A file of it stays where it is.`);
 }
 
+async function savePlain(session: Session) {
+  const skin = session.skinNow();
+  if (!skin?.plain) return;
+  session.say(`Making ${skin.name} a plain glTF file, for any engine …`);
+  download(new Blob([await session.data.bytes(skin.plain)]), `${fileName(session.subject()?.name ?? '', skin.name)}.glb`);
+}
+
 async function save(session: Session) {
   const skin = session.skinNow();
   if (skin) download(new Blob([await session.data.bytes(skin.file)]), `${fileName(skin.name)}.pelt`);
@@ -35,12 +42,15 @@ export function skinActions(session: Session) {
   const run = (call: (session: Session) => Promise<void>) => void call(session).catch((thrown) => session.problem(thrown));
   const name = el('span', { className: 'skin-named' });
   const saves = el('button', { type: 'button', className: 'quiet-link', on: { click: () => run(save) } }, 'Save file');
+  const plains = el('button', { type: 'button', className: 'quiet-link', title: 'The character with this skin as plain glTF, with its clips, for any engine', on: { click: () => run(savePlain) } }, 'Save .glb');
   const removes = el('button', { type: 'button', className: 'quiet-link', title: 'Takes the skin off the list (Delete)', on: { click: () => run(remove) } }, 'Remove');
-  const holder = el('div', { className: 'skin-actions', role: 'group' }, name, el('span', { className: 'gap' }), saves, removes);
+  const holder = el('div', { className: 'skin-actions', role: 'group' }, name, el('span', { className: 'gap' }), saves, plains, removes);
   const update = () => {
     const skin = session.skinNow();
     holder.hidden = !skin;
     removes.hidden = !session.server;
+    plains.hidden = !skin?.plain;
+    plains.setAttribute('aria-label', `Save ${skin?.name} as plain glTF`);
     name.textContent = skin?.name ?? '';
     saves.setAttribute('aria-label', `Save file of ${skin?.name}`);
     removes.setAttribute('aria-label', `Remove ${skin?.name} from the list`);

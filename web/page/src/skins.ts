@@ -173,7 +173,8 @@ export function skinTable(session: Session) {
   // A kind that no skin has any more, or yet, is left: the first fit may have finished.
   session.on('shown', () => {
     const skins = session.character()?.skins ?? [];
-    if (kind !== 'clip' && !skins.some(({ facts }) => facts?.[kind as 'train' | 'holdout'])) choose(firstKind(skins));
+    const first = !body.childElementCount; // there was none to choose a kind for
+    if (first || (kind !== 'clip' && !skins.some(({ facts }) => facts?.[kind as 'train' | 'holdout']))) choose(firstKind(skins));
     else choose(kind); // measures what is new
   });
   session.on('subject', () => choose(firstKind(session.character()?.skins ?? [])));

@@ -23,13 +23,14 @@ export interface State {
   scale: number | null; // top of the heat map in the file's units; null: from the skins
   ground: boolean; // a grid under the character
   flat: boolean; // without perspective
+  level: number; // of detail: 0, the whole skin; between two whole numbers one fades into the next
   path: Path;
   panel: string; // id of the open panel
 }
 
 export const FIRST: State = {
   subject: -1, skin: 0, other: 1, vertex: -1, probe: true, clip: 0, frame: 0, playing: false, speed: 1,
-  layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5, scale: null, ground: true, flat: false, path: 'wasm', panel: 'numbers',
+  layout: 'side', shading: 'clay', wireframe: false, difference: false, wipe: 0.5, blend: 0.5, scale: null, ground: true, flat: false, level: 0, path: 'wasm', panel: 'numbers',
 };
 
 export class Store {

@@ -42,6 +42,12 @@ export function toolbar(session: Session, share: HTMLElement) {
     on: { input: () => store.set({ blend: blend.valueAsNumber }) },
   });
   const mixing = el('label', { className: 'mixing' }, el('span', { className: 'truth-ink' }, 'truth'), blend, el('span', { className: 'model-ink' }, 'model'));
+  const level = el('input', {
+    type: 'range', min: '0', step: '0.01', title: 'Level of detail: fewer displacements, then none, then fewer joints', aria: { label: 'Level of detail' },
+    on: { input: () => store.set({ level: level.valueAsNumber }) },
+  });
+  const levelText = el('span', { className: 'number' });
+  const detail = el('label', { className: 'mixing' }, el('span', {}, 'Level'), level, levelText);
   const update = () => {
     bar.hidden = session.subject()?.kind === 'light'; // nothing here means anything for a picture
     for (const part of [layout, shading, wires, heat]) part.update();
@@ -51,6 +57,11 @@ export function toolbar(session: Session, share: HTMLElement) {
     pairing.hidden = session.stage.arrangement !== 'skins';
     blend.value = String(store.get().blend);
     mixing.hidden = session.stage.arrangement !== 'overlay';
+    const levels = session.skin()?.levelCount ?? 0;
+    detail.hidden = levels < 2;
+    level.max = String(Math.max(1, levels - 1));
+    level.value = String(store.get().level);
+    levelText.textContent = level.valueAsNumber.toFixed(1);
     heat.row.hidden = session.stage.arrangement === 'side' || !session.hasTruth();
     heat.input.disabled = !session.stage.truth;
     const textures = shading.buttons[1]!;
@@ -61,12 +72,13 @@ export function toolbar(session: Session, share: HTMLElement) {
     }
     layout.group.hidden = layout.buttons.filter(({ hidden }) => !hidden).length < 2;
   };
-  store.watch(['layout', 'shading', 'wireframe', 'difference', 'blend', 'subject', 'skin', 'other'], update);
+  store.watch(['layout', 'shading', 'wireframe', 'difference', 'blend', 'level', 'subject', 'skin', 'other'], update);
   session.stage.element.addEventListener('arranged', update);
   session.on('subject', update);
   session.on('shown', update);
+  session.on('skin', update);
   const bar = el('div', { className: 'toolbar', role: 'toolbar', aria: { label: 'View' } },
-    layout.group, mixing, pairing, shading.group, wires.row, heat.row,
+    layout.group, mixing, pairing, detail, shading.group, wires.row, heat.row,
     el('div', { className: 'tools' }, ...undoButtons(session), el('span', { className: 'rule' }), ...cameraBar(session), share));
   update();
   return bar;

@@ -1,6 +1,7 @@
-// upload.ts: files of the user, sent to the server, which opens them as a bundle, skins or key points.
+// upload.ts: files of the user, sent to whoever opens them as a bundle, skins or key points: the server, or the fitter in this page.
 
 import type { App } from './app';
+import { pathsOf } from './gather';
 
 interface Opened { character?: number | null; box?: number | null }
 
@@ -10,11 +11,12 @@ export type Told = (share: number, text: string) => void;
 export async function sendFiles(app: App, files: File[], told: Told): Promise<void> {
   const isScene = (file: File) => /\.(glb|gltf)$/i.test(file.name);
   const ordered = [...files.filter((file) => !isScene(file)), ...files.filter(isScene)];
+  const paths = pathsOf(ordered);
   const drop = crypto.randomUUID(); // what is left of a drop that failed does not mix with the next
   for (const [i, file] of ordered.entries()) {
-    told(i / ordered.length, `sending ${file.name}`);
+    told(i / ordered.length, app.local ? `reading ${file.name}` : `sending ${file.name}`);
     const last = i === ordered.length - 1;
-    const answer = await app.data.post<Opened>(`api/bundle?drop=${drop}&name=${encodeURIComponent(file.name)}${last ? '&open=1' : ''}`, file);
+    const answer = await app.data.post<Opened>(`api/bundle?drop=${drop}&name=${encodeURIComponent(paths[i]!)}${last ? '&open=1' : ''}`, file);
     if (!last) continue;
     await app.refresh();
     const { character, box } = answer;

@@ -1,102 +1,46 @@
-// welcome.ts: the first screen, when nothing is open: files to drop or choose, characters made on the spot, and the
-// commands that do the same.
+// welcome.ts: the first screen in the viewer.
 
 import type { Session } from './session';
-import { el } from './dom';
-import { icon } from './icons';
 import { beginFit, followJob } from './jobs';
 import { sendFiles } from './upload';
+import { welcomeCard, type Sample, type Told } from './welcome_card';
 
-interface Sample { name: string; title: string; says: string; fits: { name: string; words: string[] }[] }
+export { COMMANDS, SAMPLES } from './welcome_card';
 
-const train = ['--train', 'train', '--holdout', '0', '--method'];
-
-export const SAMPLES: Sample[] = [
-  { name: 'arm', title: 'Arm', says: 'Muscle, twist and crease, with a known truth', fits: [{ name: 'linear', words: [...train, 'ssd'] }, { name: 'kernel', words: [...train, 'kernel'] }] },
-  { name: 'biceps', title: 'Biceps', says: 'An elbow whose muscle has a slider', fits: [{ name: 'linear', words: [...train, 'ssd'] }, { name: 'psd', words: [...train, 'psd'] }] },
-  { name: 'humanoid', title: 'Humanoid', says: '53 joints to pull', fits: [{ name: 'linear', words: [...train, 'ssd'] }] },
-];
-
-export const COMMANDS = ['pelt sample arm -o .', 'pelt fit arm.glb --train train -o arm.pelt', 'pelt view arm.pelt arm.glb'];
-
-const FILES = '.glb,.gltf,.bin,.pelt,.keys,.pc2,.mdd,.npy,.csv,.png,.jpg,.jpeg';
-
-function commandList(session: Session) {
-  const row = (text: string) => {
-    const code = el('code', {}, text);
-    const copy = el('button', { type: 'button', className: 'plain', title: 'Copy', aria: { label: `Copy: ${text}` }, on: { click: () => void take() } }, icon('copy'));
-    async function take() {
-      try {
-        await navigator.clipboard.writeText(text);
-        session.say('The command was copied to the clipboard.');
-      } catch {
-        getSelection()?.selectAllChildren(code);
-        session.say('The browser blocks the clipboard: the command is selected, copy it.');
-      }
-    }
-    return el('li', {}, code, copy);
-  };
-  return el('ol', { className: 'commands' }, ...COMMANDS.map(row));
+// Skins that are there already, because they were finished here before, are not fitted again.
+async function make(session: Session, sample: Sample, told: Told) {
+  told(0, session.local ? 'loading the fitter' : `making the ${sample.name}`);
+  const { character } = await session.data.post<{ character: number }>('api/sample', { sample: sample.name });
+  const known = (await session.data.show()).characters[character]?.skins.map(({ name }) => name) ?? [];
+  const fits = sample.fits.filter(({ name }) => !known.includes(name));
+  const steps = fits.length + 1;
+  for (const [i, { name, words }] of fits.entries()) {
+    const job = await beginFit(session, character, words, name);
+    await followJob(session, job, ({ share }) => told((i + 1 + (share || 0)) / steps, `fitting a ${name} skin`));
+  }
+  await session.refresh();
+  const at = session.subjects().findIndex((subject) => subject.kind === 'character' && subject.index === character);
+  await session.openWhole(at);
+  const best = session.character()?.skins.findIndex(({ name }) => name === sample.fits.at(-1)!.name) ?? 0;
+  session.store.set({ skin: Math.max(0, best) });
 }
 
 export function welcome(session: Session, root: HTMLElement) {
-  const bar = el('progress', { max: 1, value: 0, aria: { label: 'Progress' } });
-  const doing = el('p', { aria: { live: 'polite' } });
-  const busy = el('div', { className: 'welcome-busy', hidden: true }, bar, doing);
-  const problem = el('p', { className: 'problem', role: 'alert', hidden: true });
-  const told = (share: number, text: string) => { bar.value = share; doing.textContent = `${text} …`; };
-
-  async function run(work: () => Promise<void>) {
-    if (!busy.hidden) return;
-    problem.hidden = true;
-    busy.hidden = false;
-    for (const control of controls) control.disabled = true;
-    try {
-      await work();
-    } catch (thrown) {
-      problem.textContent = thrown instanceof Error ? thrown.message : String(thrown);
-      problem.hidden = false;
-    }
-    for (const control of controls) control.disabled = false;
-    busy.hidden = true;
-  }
-
-  async function make(sample: Sample) {
-    told(0, `making the ${sample.name}`);
-    const { character } = await session.data.post<{ character: number }>('api/sample', { sample: sample.name });
-    const steps = sample.fits.length + 1;
-    for (const [i, { name, words }] of sample.fits.entries()) {
-      const job = await beginFit(session, character, words, name);
-      await followJob(session, job, ({ share }) => told((i + 1 + (share || 0)) / steps, `fitting a ${name} skin`));
-    }
-    await session.refresh();
-    const at = session.subjects().findIndex((subject) => subject.kind === 'character' && subject.index === character);
-    await session.openWhole(at);
-    session.store.set({ skin: sample.fits.length - 1 });
-  }
-
-  const chooser = el('input', { type: 'file', multiple: true, hidden: true, accept: FILES, on: { change: () => { const files = [...(chooser.files ?? [])]; if (files.length) void run(() => sendFiles(session, files, told)); } } });
-  const choose = el('button', { type: 'button', className: 'tiny primary', on: { click: () => chooser.click() } }, 'Choose files');
-  const samples = SAMPLES.map((sample) => el('button', { type: 'button', className: 'sample', data: { sample: sample.name }, on: { click: () => void run(() => make(sample)) } },
-    el('b', {}, sample.title), el('span', {}, sample.says)));
-  const controls = [choose, ...samples];
-  const drop = el('div', { className: 'welcome-drop' },
-    el('b', {}, 'Drop a character anywhere'),
-    el('p', {}, 'A .glb or .gltf with its caches (.pc2, .mdd, .npy) and tables (.csv), skins (.pelt) or key points (.keys).'),
-    choose, chooser);
-  const made = el('section', {}, el('h3', {}, 'Or look at one made on the spot'), el('div', { className: 'samples' }, ...samples));
-  const element = el('div', { className: 'welcome', hidden: true },
-    el('div', { className: 'welcome-card' },
-      el('h2', {}, 'See what a skin does'),
-      el('p', { className: 'lead' }, 'Truth, model and the difference between them, frame by frame.'),
-      drop, busy, problem, made,
-      el('section', {}, el('h3', {}, 'The same on the command line'), commandList(session))));
+  const card = welcomeCard({
+    take: (files, told) => sendFiles(session, files, told),
+    make: (sample, told) => make(session, sample, told),
+    say: (sentence) => session.say(sentence),
+  });
+  card.element.hidden = true;
   session.on('shown', () => {
     const empty = session.subjects().length === 0;
-    element.hidden = !empty;
+    card.element.hidden = !empty;
     root.classList.toggle('nothing-open', empty);
-    drop.hidden = !session.can.fit;
-    made.hidden = !session.can.sample;
+    card.offer({ ...session.can, local: session.local });
   });
-  return { element, drop: (files: File[]) => run(() => sendFiles(session, files, told)) };
+  return {
+    element: card.element,
+    drop: (files: File[]) => card.run((told) => sendFiles(session, files, told)),
+    make: (sample: Sample) => card.run((told) => make(session, sample, told)),
+  };
 }

@@ -5,14 +5,15 @@
 //
 // CLANG is the compiler, clang otherwise. Ends with 2 where it cannot make WebAssembly, and says what to install.
 
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import {
-  copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
+  copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { CLANG, compileAll, Failure, isUpToDate, needClang, run } from "../../scripts/clang.mjs";
 
 const THIS = fileURLToPath(import.meta.url);
 const HERE = dirname(dirname(THIS));
@@ -37,64 +38,19 @@ const COMPILE = ["--target=wasm32-wasi", "-std=gnu17", "-msimd128", "-DNDEBUG", 
 const LINK = ["--target=wasm32-wasi", "-mexec-model=reactor", "-Wl,--gc-sections", "-Wl,--strip-all",
   "-Wl,-z,stack-size=262144", "-Wl,--stack-first"];
 
-// A message about what is missing, or null.
-function missing(clang) {
-  const found = spawnSync(clang, ["--version"], { encoding: "utf8" });
-  if (found.error || found.status !== 0) return `there is no ${clang} here`;
-  const program = "#include <stdlib.h>\n__attribute__((export_name(\"f\"))) void *f(int n) { return malloc(n); }\n";
-  const tried = spawnSync(clang, ["--target=wasm32-wasi", "-mexec-model=reactor", "-x", "c", "-", "-o", "/dev/null"],
-    { input: program, encoding: "utf8" });
-  if (tried.status === 0) return null;
-  return `${clang} cannot make WebAssembly here (${tried.stderr.trim().split("\n")[0]})`;
-}
-
-function run(program, words) {
-  return new Promise((done) => spawn(program, words, { stdio: "inherit" }).on("close", done).on("error", () => done(1)));
-}
-
-async function compileAll(clang, folder) {
-  const waiting = sources();
-  const objects = waiting.map((source) => join(folder, `${basename(source)}.o`));
-  let failed = false;
-  const worker = async () => {
-    for (let source; (source = waiting.pop()) !== undefined; ) {
-      const how = EVERY_FRAME.test(source) ? ["-O2", "-fno-unroll-loops"] : ["-Oz"];
-      const object = join(folder, `${basename(source)}.o`);
-      failed = (await run(clang, [...COMPILE, ...how, "-c", source, "-o", object])) !== 0 || failed;
-    }
-  };
-  await Promise.all(cpus().map(worker));
-  return failed ? null : objects;
-}
-
-// True if everything a file is built from is older than it.
-function isUpToDate(out, parts) {
-  const files = parts.flatMap((part) =>
-    statSync(part).isDirectory() ? readdirSync(part).map((name) => join(part, name)) : [part]);
-  return existsSync(out) && files.every((file) => statSync(file).mtimeMs < statSync(out).mtimeMs);
-}
-
-class Failure extends Error {
-  constructor(sentence, status = 1) {
-    super(sentence);
-    this.status = status;
-  }
-}
-
 async function buildModule() {
   const out = join(OUT, "pelt.wasm");
   const parts = ["runtime", "include/pelt", "gpu/pack.c", "gpu/pack.h", "rig/error.c", "rig/error.h"].map((name) => join(ROOT, name));
   if (isUpToDate(out, [...parts, join(HERE, "pelt_wasm.c"), THIS])) return;
-  const clang = process.env.CLANG || "clang";
-  const problem = missing(clang);
-  if (problem)
-    throw new Failure(`${problem}: install clang, lld, wasi-libc and libclang-rt-dev-wasm32 (those are Debian's` +
-      " names), or set CLANG", 2);
+  needClang("clang, lld, wasi-libc and libclang-rt-dev-wasm32");
   const folder = mkdtempSync(join(tmpdir(), "pelt-wasm-"));
   try {
-    const objects = await compileAll(clang, folder);
-    const linked = join(folder, "pelt.wasm");
-    if (!objects || (await run(clang, [...LINK, ...objects, "-o", linked])) !== 0) throw new Failure("the module was not made");
+    const jobs = sources().map((source) => ({
+      source, object: join(folder, `${basename(source)}.o`),
+      words: [...COMPILE, ...(EVERY_FRAME.test(source) ? ["-O2", "-fno-unroll-loops"] : ["-Oz"])],
+    }));
+    const linked = join(folder, "pelt.wasm"), objects = jobs.map(({ object }) => object);
+    if (!(await compileAll(jobs)) || (await run(CLANG, [...LINK, ...objects, "-o", linked])) !== 0) throw new Failure("the module was not made");
     const imports = WebAssembly.Module.imports(new WebAssembly.Module(readFileSync(linked)));
     if (imports.length)
       throw new Failure(`the module must import nothing, but wants ${imports.map((each) => each.name).join(", ")}`);

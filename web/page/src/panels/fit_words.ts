@@ -20,6 +20,7 @@ export const METHODS: Record<string, { text: string; blend: string; corrective: 
   wpsd: { text: 'weighted pose space deformation', blend: 'file', corrective: 'wpsd' },
   psd: { text: 'pose space deformation', blend: 'file', corrective: 'psd' },
   ssd: { text: 'the plain blend, to compare with', blend: 'file', corrective: 'none' },
+  '': { text: 'tries all of them on examples held out in turn; takes a while', blend: '', corrective: '' },
 };
 export const BLENDS = ['file', 'distance', 'fit', 'joints'];
 export const CORRECTIVES = ['none', ...ANY_CORRECTIVE];
@@ -56,10 +57,13 @@ export interface Form {
   blend: string; // '': the method's
   corrective: string;
   values: Record<string, string>; // by flag; '': the default; switches are 'on'
+  budget?: string; // of the choice; '': none
+  fix?: boolean; // the character's caches are mended
   more: string; // further words, as typed
 }
 
 export function isUsed(option: Option, form: Form): boolean {
+  if (!form.method && option.flag === 'holdout') return false; // choosing holds examples out in turn
   if (!option.blends && !option.correctives) return true;
   const blend = form.blend || METHODS[form.method]?.blend;
   const corrective = form.corrective || METHODS[form.method]?.corrective;
@@ -74,6 +78,8 @@ export function splitWords(text: string): string[] {
 export function wordsOf(form: Form): string[] {
   const words = form.train.length ? ['--train', form.train.join(',')] : [];
   if (form.method) words.push('--method', form.method);
+  else if (form.budget?.trim()) words.push('--budget', form.budget.trim());
+  if (form.fix) words.push('--fix');
   if (form.blend) words.push('--blend', form.blend);
   if (form.corrective) words.push('--corrective', form.corrective);
   for (const option of OPTIONS) {
