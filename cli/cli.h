@@ -178,7 +178,7 @@ json_t *cli_findings_json(pelt_findings findings);
 /* --level: the skin's level of detail. False after a message. */
 bool cli_level(const cli_args *args, pelt_skin *skin);
 #define CLI_LEVEL_OPTION                                                                                               \
-    { "level", "X", "The level of detail: 0, all of the skin, unless given; 1.5 is half way from 1 to 2." }
+    { "level", "X", "Level of detail; default 0, the whole skin; 1.5 is half way from 1 to 2." }
 /* What a skin's levels are like, in words. */
 json_t *cli_say_levels(const cli_args *args, const pelt_skin *skin);
 

@@ -537,12 +537,12 @@ const cli_command cli_compare = {
      {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame.", CLI_OUTPUT},
      {"panels", "errors|closeup|differences|poses|supports|displacements|clouds",
-      "What the picture shows: errors, as a whole or close up; models and their differences; truth and models in six "
-      "poses; or of eigen the "
-      "supports of joints, or the first eigendisplacements of one; or where a point lies in the frames of two joints."},
+      "What the picture shows: errors; errors close up; models and their differences; truth and models in six poses; "
+      "the "
+      "supports of joints, or the first eigendisplacements of one (eigen); a point in the frames of two joints "
+      "(clouds)."},
      {"show-joints", "NAME,...",
-      "The joints whose supports, or the one whose eigendisplacements are shown, default those that displace most; or "
-      "the two of clouds, of which the first moves the point."},
+      "The joints of --panels supports, displacements (one; default those that displace most) or clouds (two)."},
      CLI_ERROR_FILES,
      {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
      CLI_CACHE_OPTIONS,

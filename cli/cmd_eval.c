@@ -142,8 +142,8 @@ const cli_command cli_eval = {
       "numbers. It is of the same clip, or CLIP=CACHE.",
       CLI_INPUT},
      CLI_LEVEL_OPTION,
-     {"confidence", "FILE",
-      "Also write the error to expect of every frame, as a whole and by region: .csv, .json or .npy.", CLI_OUTPUT},
+     {"confidence", "FILE", "Also write the expected error of every frame, overall and by region: .csv, .json or .npy.",
+      CLI_OUTPUT},
      {"device", "D", "Where to deform: cpu (default), gl, cuda; one of several as gl:1."}},
     .example = "pelt eval arm.pelt arm.glb --clip test -o deformed.pc2",
 };

@@ -212,9 +212,9 @@ const cli_command cli_export = {
      {"no-normals", NULL, "Omit normal deltas: smaller, and engines shade it as the blend does."},
      {"targets", "N", "Maximum number of morph targets; default: 192, which every WebGL2 device supports."},
      {"influences", "N",
-      "Most nodes that a vertex may follow, 4 unless given, because many players read four: weights on more are "
-      "refitted "
-      "to so many, to the poses of all clips."},
+      "Maximum nodes per vertex; default 4, because many players read no more. Weights on more are refitted, to the "
+      "poses "
+      "of all clips."},
      {"convex", NULL, "Refit the weights without negative ones, on the same joints, for fewer nodes; needs --train."},
      {"train", "CLIP,...", "Clips to refit to."},
      {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves exactly like OUT.glb.",

@@ -102,7 +102,7 @@ static void say_confidence(const fitting *f) {
     const pelt_confidence_findings *c = &f->report.confidence;
     if (c->regions)
         cli_say(f->args,
-                "  confidence: of %u regions, calibrated on %u held-out examples: correlation %.2f, said %.1f times "
+                "  confidence: %u regions, calibrated on %u held-out examples: correlation %.2f, forecasts %.1f times "
                 "the true error (median)\n",
                 c->regions, c->frames, c->correlation, c->median);
     else if (f->examples.count && !f->options.no_confidence)
@@ -378,9 +378,9 @@ const cli_command cli_fit = {
      {"every", "N", "Train only on every N-th frame of the clips; default all."},
      CLI_EXAMPLE_OPTIONS,
      {"holdout", "FRACTION", "Examples held out to measure the error on; default 0.2, 0 skips it."},
-     {"no-confidence", NULL, "Do not let the skin know its own errors (see pelt eval --confidence)."},
+     {"no-confidence", NULL, "Leave out the skin's forecast of its own error (see pelt eval --confidence)."},
      {"resume", NULL,
-      "Keep what is done in SKIN.pelt.checkpoint, and go on from there if it exists; it is removed at the end."},
+      "Save progress in SKIN.pelt.checkpoint and continue from it if it exists; it is removed at the end."},
      {"force", NULL, "Fit even if the input looks inconsistent."},
      CLI_CACHE_OPTIONS,
      {"blend", "file|distance|fit|joints",

@@ -67,10 +67,11 @@ static json_t *confidence_of(const cli_args *args, const pelt_skin *skin) {
     if (!c) return json_decref(names), json_null();
     for (uint32_t r = 0; r < c->region_count; r++)
         names = pelt_json_append(names, pelt_json_text(pelt_confidence_region_name(skin, r)));
-    cli_say(args,
-            "  confidence in %u regions, calibrated on %u held-out examples: correlation %.2f, said %.1f times the "
-            "true error (median)\n",
-            c->region_count, c->frame_count, (double)c->correlation, (double)c->median);
+    cli_say(
+        args,
+        "  confidence in %u regions, calibrated on %u held-out examples: correlation %.2f, forecasts %.1f times the "
+        "true error (median)\n",
+        c->region_count, c->frame_count, (double)c->correlation, (double)c->median);
     return pelt_json_pack("{regions:o, frames:u, correlation:f, median:f, frame_margin:f, region_margin:f}", names,
                           c->frame_count, (double)c->correlation, (double)c->median, (double)c->frame_margin,
                           (double)c->region_margin);

@@ -43,16 +43,14 @@ const cli_command cli_levels = {
     "levels",
     "SKIN BUNDLE --clip CLIP,... -o OUT.pelt",
     "Adds levels of detail to a skin, for characters that are far away.",
-    "Level 0 is the whole skin. Levels 1 and 2 have half and a quarter of the displacements, those that do most in the "
-    "clips; then come none, two joints for each vertex, and one. One with displacements that is further from level 0 "
-    "than a "
-    "cheaper one is left out. The errors of the levels, distances of vertices from their places at level 0 in the "
-    "clips, are "
-    "kept in the skin, and players choose by them. `pelt fit --levels` does the same at once.",
+    "Level 0 is the whole skin. Levels 1 and 2 keep half and a quarter of the displacements, those that do most in the "
+    "clips; the next has none, then two joints per vertex, then one. A level less accurate than a cheaper one is left "
+    "out. How far vertices move from level 0 in the clips is kept in the skin, for players to choose by. `pelt fit "
+    "--levels` does the same in one step.",
     run,
     2,
     2,
-    {{"clip", "CLIP,...", "Clips of poses to go by, best those that the skin was fitted to."},
+    {{"clip", "CLIP,...", "Clips that decide which displacements matter; best those that the skin was fitted to."},
      {"every", "N", "Use every N-th frame of the clips only."},
      {"output", "OUT.pelt", "The skin to write."}},
     .example = "pelt levels arm.pelt arm.glb --clip train -o arm-levels.pelt",

@@ -270,7 +270,7 @@ const cli_command cli_render = {
      {"azimuth", "DEG", "Where the camera is around the character; default 0, its front."},
      {"elevation", "DEG", "How high the camera is; default 10."},
      {"turn", "DEG", "How far the camera orbits during the clip; 360 is a turntable. Default 0."},
-     {"resume", NULL, "Keep the frames that are there, from the first on, and draw the others."},
+     {"resume", NULL, "Keep the leading frames that exist and draw the rest."},
      {"beside", NULL, "The true mesh on the left, the skin on the right."},
      {"heat", "PERCENT", "Colour by error; this much of the diagonal is the brightest."},
      {"movie", "FILE", "Also a .webp or .mp4 of the frames, by ffmpeg.", CLI_OUTPUT}},

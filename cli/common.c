@@ -356,9 +356,9 @@ void cli_say_corrective(const cli_args *args, const json_t *figures) {
     const json_t *damped = json_object_get(figures, "damped");
     if (!json_object_get(figures, "bound")) return;
     say_condition(args, json_object_get(figures, "condition"));
-    cli_say(args, "  displacements are below %.3g (%.3g%%) in any pose; storage error %.2g (%.2g%%)\n",
-            part(figures, "bound"), 100 * part(figures, "bound_fraction"), part(figures, "storage_error"),
-            100 * part(figures, "storage_error_fraction"));
+    if (part(figures, "storage_error") > 0)
+        cli_say(args, "  rounding displacements to 16 bits moves a vertex by at most %.2g (%.2g%%)\n",
+                part(figures, "storage_error"), 100 * part(figures, "storage_error_fraction"));
     if (part(damped, "times") > 0)
         cli_say(args, "  blend too flat to invert %.0f times, at %.0f points\n", part(damped, "times"),
                 part(damped, "points"));

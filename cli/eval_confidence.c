@@ -103,7 +103,7 @@ int cli_write_confidence(const cli_args *args, cli_deformer *by, const pelt_clip
     }
     free(errors);
     if (result) return cli_error(&error), CLI_FAILED;
-    cli_say(args, "%s: the error to expect of %u frames, as a whole and in %u regions\n", path, frames,
+    cli_say(args, "%s: the expected error of %u frames, overall and in %u regions\n", path, frames,
             pelt_confidence_region_count(by->skin));
     return CLI_DONE;
 }

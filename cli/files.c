@@ -80,8 +80,10 @@ bool cli_check_files(const cli_args *args) {
                    args->inputs[0], command->name, args->inputs[1], args->inputs[0]);
         return false;
     }
-    for (int i = 0; i < args->input_count; i++)
+    for (int i = 0; i < args->input_count; i++) {
+        if (!strcmp(command->name, "sample") && !pelt_is_gltf(args->inputs[i])) continue; /* built in */
         if (is_input(args, args->inputs[i]) || partner_is_input(args, args->inputs[i])) return false;
+    }
     for (int i = 0; command->options[i].name; i++) {
         cli_kind kind = cli_kind_of(&command->options[i]);
         if (!args->values[i]) continue;

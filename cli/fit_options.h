@@ -72,7 +72,7 @@
     {                                                                                                                  \
         "normals", "surface|rows|blend|auto",                                                                          \
             "Recompute normals from the deformed surface, let correctives change them too, or leave them to the "      \
-            "blend; default auto: surface or rows, what held-out examples prefer; without a corrective blend."         \
+            "blend; default auto: surface or rows by held-out examples, blend without a corrective."                   \
     }
 
 /* What to fit, in words; NULL: not given. */

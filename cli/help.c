@@ -29,7 +29,7 @@ static void print_wrapped(FILE *out, const char *text, size_t column, size_t ind
 
 static void print_options(const cli_option *options) {
     for (int i = 0; options[i].name; i++) {
-        char left[64];
+        char left[96];
         if (options[i].group) printf("%s%s:\n", i ? "\n" : "", options[i].group);
         int length = snprintf(left, sizeof left, "%s--%s%s%s", strcmp(options[i].name, "output") ? "" : "-o, ",
                               options[i].name, options[i].value ? " " : "", options[i].value ? options[i].value : "");

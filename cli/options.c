@@ -14,10 +14,10 @@ const cli_option cli_common_options[] = {
     {"quiet", NULL, "Print only errors."},
     {"threads", "N", "Number of threads; default: as many as the machine has. The result is the same for any N."},
     {"memory", "BYTES",
-     "Memory to use, such as 500M or 8G; what needs more waits on a disk, with the same result. Default: three "
+     "Memory to use, such as 500M or 8G; the rest goes to disk, with the same result. Default: three "
      "quarters of "
      "what the machine has."},
-    {"scratch", "DIR", "Where it waits: a folder on a disk; default: TMPDIR, or /var/tmp."},
+    {"scratch", "DIR", "The folder on disk for that; default: TMPDIR, or /var/tmp."},
     {"seed", "N", "Seed of random numbers in learned features, key points, light and samples; default 1."},
     {"overwrite", NULL, "Allow overwriting one of the inputs."},
     {"help", NULL, "Show what the command does and its options."},
