@@ -65,14 +65,16 @@ typedef struct remains {
 
 static void look(remains *r) {
     double square = -1;
+    bool finite = true;
     r->largest = 0, r->worst = 0;
     for (size_t f = 0; f < r->frames; f++)
         for (const double *x = r->left + f * r->width, *end = x + r->width; x < end; x += 3) {
             double here = x[0] * x[0] + x[1] * x[1] + x[2] * x[2];
-            if (!(here <= square)) square = here, r->worst = f;
+            finite &= isfinite(here) != 0;
+            if (here > square) square = here, r->worst = f;
             for (int i = 0; i < 3; i++) r->largest = fmax(r->largest, fabs(x[i]));
         }
-    r->farthest = sqrt(square);
+    r->farthest = finite ? sqrt(square) : INFINITY;
 }
 
 /* Takes a shape away from all frames. */
@@ -128,7 +130,7 @@ static void grow(void *user, size_t b, pelt_arena *scratch) {
     if (before) memcpy(shapes, block->shapes, before * sizeof(*shapes));
     block->shapes = shapes;
     gather(g, block, &r);
-    for (look(&r); !(r.farthest <= g->kept->bound); look(&r)) {
+    for (look(&r); r.farthest > g->kept->bound; look(&r)) {
         if (!saved && r.largest <= MOST_STEPS * pelt_kept_step(g->kept)) {
             saved = memcpy(PELT_NEW(scratch, size, double), r.left, size * sizeof(double));
             coarse = n;
@@ -146,7 +148,7 @@ static void grow(void *user, size_t b, pelt_arena *scratch) {
         take(&r, shape, amounts);
         part->amounts[n++] = amounts;
     }
-    if (saved && !(r.farthest <= g->kept->bound)) {
+    if (saved && r.farthest > g->kept->bound) {
         part->left = in_steps(arena, saved, size, pelt_kept_step(g->kept));
         n = coarse, block->shape_count = n > before ? (uint32_t)n : before;
     }
