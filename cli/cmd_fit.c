@@ -4,9 +4,11 @@
 #include "cli/fit_options.h"
 #include "fit/about.h"
 #include "fit/choose/choose.h"
-#include "io/journal.h"
 #include "fit/fitting.h"
+#include "io/journal.h"
 #include "rig/clock.h"
+#include "io/kept.h"
+#include "rig/ranks.h"
 #include "rig/spill.h"
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,8 @@ typedef struct fitting {
     pelt_bundle *bundle;
     pelt_fit_options options;
     pelt_examples examples;
+    pelt_examples fresh; /* of these, those of --train */
+    pelt_kept kept;      /* those of --from */
     pelt_bytes *skin;
     pelt_fit_report report;
     pelt_budget budget;
@@ -149,7 +153,9 @@ static int print_result(fitting *f, const char *path) {
         "seconds:f, cpu_seconds:f, warnings:o}",
         path, method, blend, corrective,
         r->options.preset ? json_string(pelt_preset_name(r->options.preset)) : json_null(),
-        r->train ? pelt_measure_json(r->train, path, cli_value(f->args, "train"), f->examples) : json_null(),
+        r->train ? pelt_measure_json(r->train, path, cli_value(f->args, cli_value(f->args, "train") ? "train" : "from"),
+                                     f->examples)
+                 : json_null(),
         r->holdout ? pelt_measure_json(r->holdout, path, "held out", r->held) : json_null(), f->skin->size, per_vertex,
         seconds, cpu_seconds, json_incref(f->warnings));
     json_object_set_new(object, "choice", cli_front_json(&f->front, f->bundle->mesh.vertex_count));
@@ -211,6 +217,34 @@ static int read_examples(fitting *f) {
     return cli_fail("%s: the clips have no frames, so there is nothing to fit to", f->bundle->path);
 }
 
+/* Examples of earlier fits, before those of --train. */
+static int read_kept(fitting *f) {
+    const char *path = cli_value(f->args, "from");
+    pelt_error error;
+    if (pelt_kept_read(f->arena, path, f->bundle, &f->kept, &error)) return cli_error(&error);
+    const pelt_clip **clips = PELT_NEW(f->arena, f->kept.clip_count, const pelt_clip *);
+    if (pelt_arena_failed(f->arena)) return cli_fail("not enough memory");
+    if (pelt_kept_clips(&f->kept, f->bundle, f->args->threads, clips, &error)) return cli_error(&error);
+    pelt_examples old = pelt_bundle_examples(f->bundle, clips, f->kept.clip_count);
+    size_t count = old.count + f->fresh.count;
+    pelt_example *list = PELT_NEW(f->bundle->arena, count, pelt_example);
+    if (pelt_arena_failed(f->bundle->arena)) return cli_fail("not enough memory");
+    for (size_t i = 0; i < count; i++) list[i] = i < old.count ? old.list[i] : f->fresh.list[i - old.count];
+    f->examples = (pelt_examples){count, list};
+    return CLI_DONE;
+}
+
+/* All examples of this fit, for the next. */
+static int keep_examples(fitting *f) {
+    const char *path = cli_value(f->args, "keep");
+    pelt_error error;
+    if (!path || !pelt_rank_writes()) return CLI_DONE;
+    pelt_result result = f->kept.order ? PELT_OK : pelt_kept_begin(f->arena, f->bundle, &f->kept, &error);
+    if (!result) result = pelt_kept_add(f->arena, f->bundle, f->fresh, f->args->threads, &f->kept, &error);
+    if (!result) result = pelt_kept_write(path, f->bundle, &f->kept, &error);
+    return result ? cli_error(&error) : CLI_DONE;
+}
+
 /* Once the files are read: it belongs to them. False after a message. */
 static bool open_checkpoint(fitting *f) {
     pelt_error error;
@@ -237,7 +271,9 @@ static int fit_bundle(fitting *f) {
     const cli_args *args = f->args;
     pelt_error error;
     if (!read_options(f)) return CLI_MISUSE;
-    if (!cli_value(args, "train") && learns(f))
+    if (!cli_value(args, "train") && !cli_value(args, "from") && cli_value(args, "keep"))
+        return cli_misuse(args, "--keep keeps examples: name clips with --train");
+    if (!cli_value(args, "train") && !cli_value(args, "from") && learns(f))
         return cli_misuse(args,
                           "--train CLIP,... is missing: name the clips to fit to. Only the plain blends, --method ssd "
                           "and --method ssd --blend distance, need no examples");
@@ -247,7 +283,10 @@ static int fit_bundle(fitting *f) {
     if (!cli_cache_options(args, f->bundle)) return CLI_MISUSE;
     weigh(f);
     int code = cli_value(args, "train") ? read_examples(f) : CLI_DONE;
+    f->fresh = f->examples;
+    if (!code && cli_value(args, "from")) code = read_kept(f);
     if (code) return code;
+    if (cli_value(args, "keep") && pelt_kept_check(f->fresh, &error)) return cli_error(&error);
     say_needs(f);
     if (cli_value(args, "resume") && !open_checkpoint(f)) return CLI_FAILED;
     f->skin = cli_chooses(args)
@@ -278,6 +317,7 @@ static int run(const cli_args *args) {
     f.begun = pelt_wall_seconds(), f.begun_cpu = pelt_cpu_seconds();
     if (!f.arena) return cli_fail("not enough memory");
     int code = fit_bundle(&f);
+    if (!code) code = keep_examples(&f);
     if (!code) code = pelt_bytes_write(f.skin, path, &error) ? cli_error(&error) : print_result(&f, path);
     if (!code) pelt_journal_remove(f.journal);
     end_fitting(&f);
@@ -350,7 +390,7 @@ pelt_bytes *cli_fit_words(const char *path, size_t count, const char *const *wor
 
 const cli_command cli_fit = {
     "fit",
-    "BUNDLE --train CLIP,... [--method M | --budget LIMITS] -o SKIN.pelt",
+    "BUNDLE --train CLIP,... [--from OLD.examples] [--method M | --budget LIMITS] -o SKIN.pelt",
     "Fits a skin to examples.",
     "BUNDLE is a glTF file; keyframe i of a clip is the pose of example i, and the true positions are in a point "
     "cache next to it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE. "
@@ -375,6 +415,12 @@ const cli_command cli_fit = {
       "it is "
       "taken; if it names an error, the smallest."},
      {"train", "CLIP,...", "Clips to fit to.", .group = "Examples"},
+     {"from", "OLD.examples", "Also fit to the examples that an earlier fit has kept, without their caches.",
+      CLI_INPUT},
+     {"keep", "NEW.examples",
+      "Keep all examples of this fit for later ones, each vertex within 0.00001 of the diagonal, in less room than "
+      "caches.",
+      CLI_OUTPUT},
      {"every", "N", "Train only on every N-th frame of the clips; default all."},
      CLI_EXAMPLE_OPTIONS,
      {"holdout", "FRACTION", "Examples held out to measure the error on; default 0.2, 0 skips it."},

@@ -43,15 +43,15 @@ static bool get(void *user, uint64_t number, void *bytes, size_t size) {
     pelt_journal_file *file = user;
     record next;
     if (file->at + sizeof next > file->end || pelt_read_all(file->descriptor, file->at, &next, sizeof next, "", NULL) ||
-        next.number != number)
+        next.number > number)
         return false;
-    bool whole = next.size == size && size <= file->end - file->at - sizeof next &&
+    bool whole = next.number == number && next.size == size && size <= file->end - file->at - sizeof next &&
                  !pelt_read_all(file->descriptor, file->at + sizeof next, bytes, size, "", NULL) &&
                  next.checksum == checksum(number, bytes, size);
     if (whole)
         file->at += sizeof next + size;
     else
-        file->end = file->at; /* cut */
+        file->end = file->at, file->broken |= ftruncate(file->descriptor, (off_t)file->at) != 0;
     return whole;
 }
 

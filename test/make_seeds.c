@@ -2,10 +2,13 @@
    Each must open, or the program fails, so that fuzzing never starts from files that are rejected at the first byte. */
 
 #include "io/io.h"
+#include "io/journal.h"
+#include "io/kept.h"
 #include "io/pfm.h"
 #ifdef PELT_WITH_LIGHT
 #include "light/facts.h"
 #endif
+#include "rig/ranks.h"
 #include "samples/samples.h"
 #include <dirent.h>
 #include <stdio.h>
@@ -206,6 +209,38 @@ static void make_words(void) {
     put(path_of("side", "triangle"), side, sizeof side, NULL, 0);
 }
 
+/* -- Kept examples, checkpoints ------------------------------------------------------------------------------------ */
+
+static void make_kept(void) {
+    pelt_error error = {0};
+    pelt_bundle *biceps =
+        pelt_sample_make(&(pelt_sample_options){.name = "biceps", .vertices = 100, .frames = 4}, &error);
+    need(biceps != NULL, "biceps", &error);
+    pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
+    pelt_kept kept, read;
+    char *path = path_of("kept", "biceps.examples");
+    need(!pelt_kept_begin(arena, biceps, &kept, &error), path, &error);
+    need(!pelt_kept_add(arena, biceps, pelt_bundle_examples(biceps, biceps->clips, 2), 1, &kept, &error), path, &error);
+    need(!pelt_kept_write(path, biceps, &kept, &error), path, &error);
+    need(!pelt_kept_read(arena, path, biceps, &read, &error) && read.clip_count == 2, path, &error);
+    pelt_arena_free(arena), pelt_bundle_free(biceps);
+}
+
+/* As fuzz_journal keeps them. */
+static void make_checkpoint(void) {
+    pelt_error error = {0};
+    pelt_arena *arena = pelt_arena_new(0);
+    char *path = path_of("journal", "figures.checkpoint"), figure[24];
+    remove(path);
+    pelt_journal_file *file = pelt_journal_open(arena, path, &error);
+    need(file != NULL, path, &error);
+    for (int i = 0; i < 4; i++) {
+        memset(figure, 'a' + i, sizeof figure);
+        pelt_rank_first(figure, sizeof figure);
+    }
+    pelt_journal_close(file), pelt_arena_free(arena);
+}
+
 int main(int count, char **words) {
     pelt_error error;
     folder = count == 2 ? words[1] : NULL;
@@ -215,6 +250,8 @@ int main(int count, char **words) {
     make_caches();
     make_keys();
     make_words();
+    make_kept();
+    make_checkpoint();
     printf("%d seeds\n", made);
     return 0;
 }

@@ -2,6 +2,7 @@
    call fails with a message, or its result is identical. */
 
 #include "io/io.h"
+#include "io/kept.h"
 #include "report/report.h"
 #include "test/allocations.h"
 #include "test/sampled.h"
@@ -194,6 +195,39 @@ static uint64_t draw(pelt_bundle *bundle, pelt_error *error) {
     return h;
 }
 
+static uint64_t keep(pelt_bundle *bundle, pelt_error *error) {
+    const char *path = path_of("written.examples");
+    pelt_example list[2] = {{bundle->clips[0], 0}, {bundle->clips[0], 2}};
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
+    pelt_kept kept;
+    unlink(path);
+    if (!arena) return pelt_no_memory(error), 0;
+    pelt_result result = pelt_kept_begin(arena, bundle, &kept, error);
+    if (!result) result = pelt_kept_add(arena, bundle, (pelt_examples){2, list}, 1, &kept, error);
+    if (!result) result = pelt_kept_write(path, bundle, &kept, error);
+    return result ? (assert_int_equal(access(path, F_OK), -1), 0) : hash_file(path, error);
+}
+
+static bool rename_written(const char *name) {
+    char from[300];
+    snprintf(from, sizeof from, "%s", path_of("written.examples"));
+    return !rename(from, path_of(name));
+}
+
+static uint64_t read_kept(pelt_bundle *unused, pelt_error *error) {
+    (void)unused;
+    const pelt_clip *clips[1];
+    pelt_kept kept;
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(PELT_READ_LIMIT);
+    if (!arena) return pelt_no_memory(error), 0;
+    pelt_bundle *b = pelt_sample_make(&(pelt_sample_options){.name = "biceps", .vertices = 200, .frames = 3}, error);
+    pelt_result result = b ? pelt_kept_read(arena, path_of("kept.examples"), b, &kept, error) : PELT_ERROR_MEMORY;
+    if (!result) result = pelt_kept_clips(&kept, b, 1, clips, error);
+    uint64_t h = result ? 0 : hash_bundle(b);
+    pelt_bundle_free(b);
+    return h;
+}
+
 static void everything_fails_or_gives_the_same(void **state) {
     (void)state;
     pelt_error error = {0};
@@ -214,7 +248,9 @@ static void everything_fails_or_gives_the_same(void **state) {
         bundle, train, &(pelt_fit_options){.method = PELT_METHOD_SSD, .blend = PELT_BLEND_DISTANCE}, NULL, &error);
     assert_non_null(bytes);
     assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
-    call *const calls[] = {make_sample, build, write_gltf, rewrite_gltf, read_all, diagnose, measure, draw};
+    assert_true(keep(bundle, &error) && rename_written("kept.examples"));
+    call *const calls[] = {make_sample, build,   write_gltf, rewrite_gltf, read_all,
+                           diagnose,    measure, draw,       keep,         read_kept};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) with_ever_more_memory(calls[i], bundle);
     pelt_bytes_free(bytes), pelt_bundle_free(bundle);
 }
