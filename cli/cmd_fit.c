@@ -294,6 +294,7 @@ static int fit_bundle(fitting *f) {
                   : pelt_fit(f->bundle, f->examples, &f->options, &f->report, &error);
     pelt_journal_close(f->journal);
     if (!f->skin) return cli_error(&error);
+    if (f->front.mirror) f->examples = f->front.examples;
     if (f->report.holdout && doubt(f, &error)) return cli_error(&error);
     for (size_t i = 0; i < f->report.findings.count; i++) warn(f, f->report.findings.list[i].text);
     judge(f);

@@ -19,6 +19,8 @@ static const double as_near =
 /* Vertices and joints closer than this fraction of the bounding-box diagonal are partners. */
 static const double near_vertex = 1e-3, near_joint = 0.02;
 
+static const char *const MIRRORED = ", mirrored"; /* after the names of clips */
+
 typedef struct mirroring {
     pelt_bundle *bundle;
     const pelt_clip *clip;
@@ -201,17 +203,24 @@ static void mirror_vectors(const mirroring *m, const float *from, double plane, 
 }
 
 /* A stage. */
+static pelt_result find_partners(void *user, pelt_error *error) {
+    mirroring *m = user;
+    const pelt_bundle *b = m->bundle;
+    pelt_affine *matrices = PELT_NEW(m->arena, b->skeleton.joint_count, pelt_affine);
+    m->rest = PELT_NEW(m->arena, b->skeleton.joint_count, pelt_affine);
+    m->positions = pelt_blend_frame(m->arena, b, NULL, 0);
+    pelt_joint_matrices(&b->skeleton, b->skeleton.rest, m->rest, matrices);
+    pelt_result result = find_vertices(m, error);
+    return result ? result : find_joints(m, error);
+}
+
+/* A stage. */
 static pelt_result mirror(void *user, pelt_error *error) {
     mirroring *m = user;
     const pelt_bundle *b = m->bundle;
     const pelt_clip *clip = m->clip;
     size_t joints = b->skeleton.joint_count, row = 3 * (size_t)b->mesh.vertex_count, controls = b->controls.count;
-    pelt_affine *matrices = PELT_NEW(m->arena, joints, pelt_affine);
-    m->rest = PELT_NEW(m->arena, joints, pelt_affine);
-    m->positions = pelt_blend_frame(m->arena, b, NULL, 0);
-    pelt_joint_matrices(&b->skeleton, b->skeleton.rest, m->rest, matrices);
-    pelt_result result = find_vertices(m, error);
-    if (!result) result = find_joints(m, error);
+    pelt_result result = find_partners(m, error);
     if (result) return result;
     pelt_transform *poses = PELT_NEW(m->arena, clip->frame_count * joints, pelt_transform);
     float *positions = clip->positions ? PELT_NEW(m->arena, clip->frame_count * row, float) : NULL;
@@ -224,13 +233,38 @@ static pelt_result mirror(void *user, pelt_error *error) {
         for (size_t c = 0; values && c < controls; c++)
             values[f * controls + c] = clip->controls[f * controls + m->controls[c]];
     }
-    m->made = (pelt_clip_input){.name = pelt_arena_format(m->arena, "%s, mirrored", clip->name),
+    m->made = (pelt_clip_input){.name = pelt_arena_format(m->arena, "%s%s", clip->name, MIRRORED),
                                 .frame_count = clip->frame_count,
                                 .poses = poses,
                                 .positions = positions,
                                 .controls = values,
                                 .normals = normals};
     return PELT_OK;
+}
+
+pelt_result pelt_bundle_symmetry(pelt_bundle *bundle, int *axis, pelt_error *error) {
+    const pelt_skeleton *s = &bundle->skeleton;
+    bool has_sides = false;
+    char other[300];
+    *axis = -1;
+    for (uint32_t j = 0; j < s->joint_count && !has_sides; j++)
+        has_sides = other_side(s->names[j], other, sizeof other);
+    for (int a = 0; a < 3 && has_sides && *axis < 0; a++) {
+        PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
+        mirroring m = {.bundle = bundle, .axis = a, .arena = arena};
+        pelt_error why = {0};
+        pelt_result result = pelt_stage(arena, find_partners, &m, &why);
+        if (result == PELT_ERROR_MEMORY) return *error = why, result;
+        for (uint32_t j = 0; j < s->joint_count && !result; j++)
+            if (m.joints[j] != j) *axis = a;
+    }
+    return PELT_OK;
+}
+
+bool pelt_is_image(const pelt_clip *clip, const pelt_clip *of) {
+    size_t length = strlen(clip->name), end = strlen(MIRRORED);
+    if (length < end || strcmp(clip->name + length - end, MIRRORED)) return false;
+    return !of || (strlen(of->name) == length - end && !strncmp(clip->name, of->name, length - end));
 }
 
 const pelt_clip *pelt_bundle_mirror(pelt_bundle *bundle, const pelt_clip *clip, int axis, pelt_error *error) {

@@ -191,6 +191,13 @@ float pelt_track_value(const pelt_channel *track, double time);
 /* Whether a clip belongs to the bundle. Only the pointer is compared, so it may be anything. */
 bool pelt_is_own_clip(const pelt_bundle *bundle, const pelt_clip *clip);
 
+/* The axis along which mesh and joints are symmetric, if the names of joints tell two sides; -1: none. Fails only for
+   lack of memory. */
+pelt_result pelt_bundle_symmetry(pelt_bundle *bundle, int *axis, pelt_error *error);
+
+/* Whether pelt_bundle_mirror has made the clip, of this one; NULL: of any. */
+bool pelt_is_image(const pelt_clip *clip, const pelt_clip *of);
+
 /* Checks that every example is a frame of one of the bundle's clips and, with `truth`, that it has true positions. */
 pelt_result pelt_check_examples(const pelt_bundle *bundle, pelt_examples examples, bool truth, pelt_error *error);
 

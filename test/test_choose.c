@@ -225,6 +225,178 @@ static void the_chosen_skin_is_that_of_its_options(void **state) {
     pelt_bytes_free(skin), pelt_bytes_free(direct), pelt_bundle_free(bundle);
 }
 
+/* -- Mirror images ------------------------------------------------------------------------------------------------------ */
+
+enum { WIDE = 17, HIGH = 7, SHEET = WIDE * HIGH, SHEET_FRAMES = 41 };
+
+/* How far an arm pushes the skin out, by its rotation; `turn` is as the left arm turns. */
+static double bulge(const double turn[3], double x, double y) {
+    double out = fmax(fabs(x) - 1, 0) * (4 - fabs(x)) / 2;
+    return out * (0.3 * sin(3 * turn[1]) * cos(2 * turn[2] + y) + 0.2 * turn[1] * turn[2]);
+}
+
+/* A sheet with two arms, each of which moves alone in half of the poses. Its truth is symmetric, or else the right arm
+   pushes inwards. */
+static pelt_bundle *two_armed(bool symmetric, const pelt_clip **train, const pelt_clip **test) {
+    static float positions[SHEET][3], weights[SHEET][2], shapes[SHEET_FRAMES][SHEET][3];
+    static uint32_t joints[SHEET][2], triangles[6 * SHEET];
+    static pelt_transform poses[SHEET_FRAMES][3];
+    uint32_t corners = 0;
+    pelt_error error;
+    for (uint32_t v = 0; v < SHEET; v++) {
+        float x = 0.5f * ((float)(v % WIDE) - (WIDE - 1) / 2), y = 0.5f * (float)(v / WIDE);
+        memcpy(positions[v], (float[]){x, y, 0.05f * x * x}, 12);
+        float out = fminf(1, fmaxf(0, fabsf(x) - 0.75f));
+        weights[v][0] = 1 - out, weights[v][1] = out;
+        joints[v][0] = 0, joints[v][1] = x < 0 ? 2 : 1;
+        if (v % WIDE + 1 == WIDE || v + WIDE >= SHEET) continue;
+        uint32_t quad[6] = {v, v + 1, v + WIDE, v + 1, v + WIDE + 1, v + WIDE};
+        for (int i = 0; i < 6; i++) triangles[corners++] = quad[i];
+    }
+    const pelt_transform rest[3] = {{.translation = {0, 1, 0}, .rotation = {0, 0, 0, 1}, .scale = {1, 1, 1}},
+                                    {.translation = {1, 0, 0}, .rotation = {0, 0, 0, 1}, .scale = {1, 1, 1}},
+                                    {.translation = {-1, 0, 0}, .rotation = {0, 0, 0, 1}, .scale = {1, 1, 1}}};
+    pelt_bundle *bundle =
+        pelt_bundle_new(&(pelt_character){.vertex_count = SHEET,
+                                          .triangle_count = corners / 3,
+                                          .joint_count = 3,
+                                          .influences_per_vertex = 2,
+                                          .positions = positions[0],
+                                          .triangles = triangles,
+                                          .joints = joints[0],
+                                          .weights = weights[0],
+                                          .joint_names = (const char *const[]){"root", "arm.L", "arm.R"},
+                                          .parents = (const int32_t[]){-1, 0, 0},
+                                          .rest = rest},
+                        &error);
+    if (!bundle) fail_msg("%s", error.text);
+    uint64_t seed = 11;
+    for (int t = 0; t < 2; t++) {
+        for (int f = 0; f < SHEET_FRAMES; f++) {
+            double turns[3][3] = {{0}}, half = 1, blended[3 * SHEET];
+            float moved[SHEET][3];
+            pelt_affine matrices[3];
+            memcpy(poses[f], rest, sizeof rest);
+            for (int k = 1; k < 3 && f; k++) turns[1 + f % 2][k] = 1.4 * (test_random(&seed) - 0.5);
+            for (int j = 1; j < 3; j++) {
+                half = 0.5 * sqrt(turns[j][1] * turns[j][1] + turns[j][2] * turns[j][2]);
+                double part = half > 0 ? sin(half) / (2 * half) : 0;
+                memcpy(poses[f][j].rotation,
+                       (float[]){0, (float)(part * turns[j][1]), (float)(part * turns[j][2]), (float)cos(half)}, 16);
+            }
+            for (int k = 1; k < 3; k++) turns[2][k] *= -1; /* as the left arm would turn */
+            for (uint32_t v = 0; v < SHEET; v++) {
+                bool right = positions[v][0] < 0;
+                double push = bulge(turns[1 + right], positions[v][0], positions[v][1]);
+                memcpy(moved[v], positions[v], 12);
+                moved[v][2] += (float)(right && !symmetric ? -push : push);
+            }
+            pelt_mesh mesh = bundle->mesh;
+            mesh.positions = moved[0];
+            pelt_joint_matrices(&bundle->skeleton, poses[f], NULL, matrices);
+            pelt_blend_mesh(&mesh, matrices, blended);
+            for (size_t i = 0; i < 3 * (size_t)SHEET; i++) (&shapes[f][0][0])[i] = (float)blended[i];
+        }
+        *(t ? test : train) = pelt_bundle_add_clip(bundle,
+                                                   &(pelt_clip_input){.name = t ? "test" : "train",
+                                                                      .frame_count = SHEET_FRAMES,
+                                                                      .poses = poses[0],
+                                                                      .positions = shapes[0][0]},
+                                                   &error);
+    }
+    assert_non_null(*test);
+    return bundle;
+}
+
+static double error_on(pelt_bundle *bundle, const pelt_bytes *bytes, const pelt_clip *clip) {
+    pelt_skin skin;
+    assert_int_equal(pelt_open(bytes->bytes, bytes->size, &skin), PELT_OK);
+    pelt_measure *m = pelt_measure_examples(&skin, bundle, pelt_bundle_examples(bundle, &clip, 1), 1, NULL);
+    double rms = m->rms;
+    pelt_measure_free(m);
+    return rms;
+}
+
+/* What an arm does is true of the other: the skin is better by it in poses that it has not seen. */
+static void mirror_images_are_kept_where_they_help(void **state) {
+    (void)state;
+    const pelt_clip *train, *test;
+    pelt_bundle *bundle = two_armed(true, &train, &test);
+    pelt_examples examples = pelt_bundle_examples(bundle, &train, 1);
+    pelt_front front;
+    pelt_fit_report report;
+    pelt_error error = {0};
+    pelt_bytes *skin = pelt_choose(bundle, examples, NULL, NULL, &report, &front, &error);
+    if (!skin) fail_msg("%s", error.text);
+    assert_int_equal(front.mirror, 1);
+    assert_int_equal(front.examples.count, 2 * examples.count);
+    assert_int_equal(report.train->frame_count, 2 * examples.count);
+    assert_true(strstr(chosen(&front)->name, " --mirror x") && strstr(front.why, "mirror images leave"));
+    assert_string_equal(bundle->clips[2]->name, "train, mirrored");
+    pelt_fit_options options = chosen(&front)->options;
+    options.holdout = -1;
+    pelt_bytes *plain = pelt_fit(bundle, examples, &options, NULL, &error);
+    if (!plain) fail_msg("%s", error.text);
+    assert_true(error_on(bundle, skin, test) < 0.9 * error_on(bundle, plain, test));
+    pelt_front_free(&front), pelt_fit_report_free(&report), pelt_bytes_free(skin), pelt_bytes_free(plain);
+
+    skin = pelt_choose(bundle, pelt_bundle_examples(bundle, (const pelt_clip *[]){train, bundle->clips[2]}, 2), NULL,
+                       NULL, NULL, &front, &error);
+    if (!skin) fail_msg("%s", error.text);
+    assert_int_equal(front.mirror, 0); /* there are images already */
+    for (size_t i = 0; i < front.count; i++) assert_null(strstr(front.list[i].name, "mirror"));
+    pelt_front_free(&front), pelt_bytes_free(skin), pelt_bundle_free(bundle);
+}
+
+static void mirror_images_are_left_out_where_they_mislead(void **state) {
+    (void)state;
+    const pelt_clip *train, *test;
+    pelt_bundle *bundle = two_armed(false, &train, &test);
+    pelt_front front;
+    pelt_error error = {0};
+    pelt_examples examples = pelt_bundle_examples(bundle, &train, 1);
+    pelt_bytes *skin = pelt_choose(bundle, examples, NULL, NULL, NULL, &front, &error);
+    if (!skin) fail_msg("%s", error.text);
+    size_t tried = 0;
+    for (size_t i = 0; i < front.count; i++)
+        if (strstr(front.list[i].name, " --mirror x"))
+            assert_string_equal(front.list[i].remark, "mirror images do not help"), tried++;
+    assert_int_equal(tried, 1);
+    assert_int_equal(front.mirror, 0);
+    assert_int_equal(front.examples.count, examples.count);
+    assert_int_equal(bundle->clip_count, 2);
+    assert_non_null(strstr(front.why, "mirror images do not help"));
+    pelt_front_free(&front), pelt_bytes_free(skin), pelt_bundle_free(bundle);
+}
+
+/* The image of a pose that is held out would tell of the pose. */
+static void images_are_held_out_with_their_examples(void **state) {
+    (void)state;
+    const pelt_clip *train, *test;
+    pelt_error error;
+    pelt_bundle *bundle = two_armed(true, &train, &test);
+    const pelt_clip *both[] = {train, pelt_bundle_mirror(bundle, train, 0, &error)};
+    pelt_examples examples = pelt_bundle_examples(bundle, both, 2);
+    int folds[2 * SHEET_FRAMES];
+    pelt_deal_examples(bundle, examples, folds);
+    for (int e = 0; e < SHEET_FRAMES; e++) assert_int_equal(folds[e], folds[SHEET_FRAMES + e]);
+
+    pelt_mirror mirror;
+    pelt_examples all;
+    int *dealt;
+    assert_int_equal(pelt_mirror_open(&mirror, bundle, pelt_bundle_examples(bundle, both, 1), &error), PELT_OK);
+    assert_int_equal(mirror.axis, 0);
+    assert_int_equal(pelt_mirror_fold(&mirror, mirror.arena, folds, 2, &all, &dealt, &error), PELT_OK);
+    size_t held = 0;
+    for (size_t e = 0; e < all.count; e++) {
+        held += dealt[e] == 2;
+        if (pelt_is_image(all.list[e].clip, train)) assert_true(dealt[e] == -1 && folds[all.list[e].frame] != 2);
+    }
+    assert_in_range(held, 7, 9);
+    assert_int_equal(all.count, 2 * SHEET_FRAMES - held);
+    pelt_mirror_close(&mirror), pelt_bundle_free(bundle);
+}
+
 /* -- Limits ----------------------------------------------------------------------------------------------------------- */
 
 static void skins_keep_to_their_budget(void **state) {
@@ -351,6 +523,9 @@ int main(void) {
         cmocka_unit_test(an_exact_blend_is_kept),
         cmocka_unit_test(a_blend_with_other_weights_is_found),
         cmocka_unit_test(the_chosen_skin_is_that_of_its_options),
+        cmocka_unit_test(mirror_images_are_kept_where_they_help),
+        cmocka_unit_test(mirror_images_are_left_out_where_they_mislead),
+        cmocka_unit_test(images_are_held_out_with_their_examples),
         cmocka_unit_test(skins_keep_to_their_budget),
         cmocka_unit_test(an_error_that_is_named_is_enough),
         cmocka_unit_test(given_options_hold_for_all),

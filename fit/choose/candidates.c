@@ -82,10 +82,11 @@ const char *pelt_contender_name(pelt_arena *arena, const pelt_contender *c) {
     const char *size = o->corrective == PELT_CORRECTIVE_KERNEL  ? "per-vertex"
                        : o->corrective == PELT_CORRECTIVE_EIGEN ? "per-joint"
                                                                 : "poses";
-    char blend[32] = "", family[32] = "", number[32] = "";
+    char blend[32] = "", family[32] = "", number[32] = "", mirror[32] = "";
     bool usual = o->blend == PELT_BLEND_FILE || o->method == PELT_METHOD_JOINTS;
     if (!usual) snprintf(blend, sizeof blend, " --blend %s", pelt_blend_name(o->blend));
     if (o->kernel.family) snprintf(family, sizeof family, " --family %s", pelt_family_name(o->kernel.family));
     if (c->size) snprintf(number, sizeof number, " --%s %u", size, c->size);
-    return pelt_arena_format(arena, "--method %s%s%s%s", pelt_method_name(o->method), blend, family, number);
+    if (c->mirror) snprintf(mirror, sizeof mirror, " --mirror %c", "xyz"[c->mirror - 1]);
+    return pelt_arena_format(arena, "--method %s%s%s%s%s", pelt_method_name(o->method), blend, family, number, mirror);
 }

@@ -7,6 +7,9 @@
    3. The best is fitted to all examples. If it has become too large for the budget by that, its method is known to grow
       so much, and the choice is made again: the next smaller size may be worse than another method.
 
+   4. If the character has two sides, mirror images of the examples are tried with the method that was taken, or first
+      with a quick one; they are kept where they help.
+
    Sizes are not compared: error falls as a method grows, and what a fold of few examples says of two sizes is mostly
    chance. So each method stands for the choice with the largest size within the budget. Only where an error is to be
    reached, or for the report, smaller sizes are tried, on the first fold. */
@@ -27,6 +30,7 @@ static const double FAR_BEHIND[PELT_CHOICE_FOLDS] = {1.5, 1.35, 1.25, 1.15, 1};
 static const double LITTLE_LEFT = 0.2; /* relative error below which driven joints, which take long, are not tried */
 static const double EXACT = 2e-6;      /* of the diagonal: errors below are all the same */
 static const double MARGIN = 0.98;     /* of a budget: a fit to all examples is a little larger than one to most */
+static const double GAIN = 0.97;       /* of the error: mirror images must leave less */
 static const double TEXTS = 3000;      /* bytes in which a skin describes itself, about */
 
 typedef struct choosing {
@@ -44,6 +48,10 @@ typedef struct choosing {
     double growth[PELT_MOST_CONTENDERS]; /* [row of the table of methods] 0: unknown */
     double base;                         /* bytes of the plain blend */
     double told;                         /* progress so far */
+    pelt_mirror mirror;
+    pelt_contender imaged; /* with mirror images, if that was tried: */
+    double imaged_left;    /* of the error without */
+    pelt_contender *plain; /* the same without, if images are kept; NULL: they are not */
 } choosing;
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
@@ -131,7 +139,7 @@ static pelt_result try_one(choosing *s, pelt_contender *c, double high, pelt_err
     c->rms = error_over(c, c->fold_count, &c->rel_err);
     if (c->fold_count > 1) return c->bytes = before, PELT_OK; /* some folds take floats where others take 16 bits */
     bool all_poses = c->options.corrective == PELT_CORRECTIVE_PSD || c->options.corrective == PELT_CORRECTIVE_WPSD;
-    double more = (double)s->examples.count / (double)s->fold.kept.count;
+    double more = (c->mirror ? 2 : 1) * (double)s->examples.count / (double)s->fold.kept.count;
     if (all_poses && !c->options.psd.poses) c->bytes = s->base + (c->bytes - s->base) * more;
     c->bytes = (c->bytes + TEXTS) * growth(s, c);
     return PELT_OK;
@@ -406,6 +414,69 @@ static pelt_result decide(choosing *s, pelt_contender **chosen, pelt_error *erro
     }
 }
 
+/* -- Mirror images ------------------------------------------------------------------------------------------------- */
+
+static pelt_result open_imaged_fold(choosing *s, int own, pelt_error *error) {
+    pelt_examples all;
+    int *dealt;
+    pelt_fold_close(&s->fold);
+    pelt_result result = pelt_mirror_fold(&s->mirror, s->mirror.arena, s->folds, own, &all, &dealt, error);
+    return result
+               ? result
+               : pelt_fold_open(&s->fold, &s->mirror.bundle, all, dealt, own, s->unclean, &s->progress, s->told, error);
+}
+
+static void forget(pelt_contender *c) {
+    for (uint32_t k = 0; k < c->fold_count; k++) pelt_measure_free(c->measures[k]);
+    c->fold_count = 0;
+}
+
+/* Tries a candidate with images on its own first folds, as long as that helps. */
+static pelt_result try_images(choosing *s, const pelt_contender *c, uint32_t folds, pelt_error *error) {
+    forget(&s->imaged);
+    s->imaged = (pelt_contender){.options = c->options, .row = c->row, .size = c->size, .mirror = s->mirror.axis + 1};
+    s->imaged_left = 0;
+    for (int own = 0; own < PELT_CHOICE_FOLDS && s->imaged.fold_count < folds && s->imaged_left <= GAIN; own++) {
+        double unused;
+        pelt_result result = open_imaged_fold(s, own, error);
+        if (!result && !s->fold.held.count) continue;
+        if (!result) result = try_one(s, &s->imaged, s->told, error);
+        if (result) return result;
+        if (s->imaged.remark) return s->imaged_left = INFINITY, PELT_OK; /* it cannot be fitted */
+        s->imaged_left = s->imaged.rms / fmax(error_over(c, s->imaged.fold_count, &unused), 1e-300);
+    }
+    return PELT_OK;
+}
+
+/* A method that learns quickly, to see whether images are worth trying with one that does not. */
+static const pelt_contender *quick(choosing *s, const pelt_contender *chosen) {
+    bool slow = chosen->options.kernel.family == PELT_FAMILY_FEATURES || chosen->options.blend == PELT_BLEND_JOINTS;
+    for (const pelt_contender *c = s->list; slow && c < s->list + s->count; c++)
+        if (c->options.kernel.family == PELT_FAMILY_KERNEL && c->fold_count) return c;
+    return chosen;
+}
+
+/* Replaces the candidate by one with mirror images, if these help. */
+static pelt_result mirror(choosing *s, pelt_contender **chosen, pelt_error *error) {
+    pelt_contender *c = *chosen;
+    bool learns = c->options.corrective != PELT_CORRECTIVE_NONE || c->options.blend == PELT_BLEND_FIT ||
+                  c->options.blend == PELT_BLEND_JOINTS;
+    if (!learns || !c->fold_count || s->budget.error > 0 || judged(s, c->rms) > c->rms) return PELT_OK;
+    pelt_result result = pelt_mirror_open(&s->mirror, s->bundle, s->examples, error);
+    if (result || s->mirror.axis < 0) return result;
+    const pelt_contender *first = quick(s, c);
+    if (first != c) result = try_images(s, first, 1, error);
+    if (!result && s->imaged_left <= GAIN) result = try_images(s, c, c->fold_count, error);
+    if (result || s->imaged.remark) return result;
+    if (s->imaged_left > GAIN)
+        s->imaged.remark = "mirror images do not help";
+    else if (share(s, &s->imaged) > 1)
+        s->imaged.remark = "with mirror images it is too large";
+    else
+        s->plain = c, *chosen = &s->imaged;
+    return PELT_OK;
+}
+
 /* -- What is told -------------------------------------------------------------------------------------------------- */
 
 static const char *explain(choosing *s, const pelt_contender *c) {
@@ -415,9 +486,13 @@ static const char *explain(choosing *s, const pelt_contender *c) {
     if (!c->fold_count) return "there are too few examples to hold some out, so nothing was compared";
     if (s->budget.error > 0) return "the smallest within the budget that reaches the error";
     if (!next) return "the only one within the budget";
-    return pelt_arena_format(s->arena, "the most accurate%s on held-out examples: %s has %.2f times its error",
+    const char *images = !s->imaged.fold_count ? ""
+                         : s->plain
+                             ? pelt_arena_format(s->arena, "; mirror images leave %.2f of its error", s->imaged_left)
+                             : pelt_arena_format(s->arena, "; %s", s->imaged.remark);
+    return pelt_arena_format(s->arena, "the most accurate%s on held-out examples: %s has %.2f times its error%s",
                              s->budget.bytes > 0 || s->budget.seconds > 0 ? " within the budget" : "",
-                             pelt_contender_name(s->arena, next), next->rms / fmax(c->rms, 1e-300));
+                             pelt_contender_name(s->arena, next), next->rms / fmax(c->rms, 1e-300), images);
 }
 
 static int by_error(const void *a, const void *b) {
@@ -428,11 +503,12 @@ static int by_error(const void *a, const void *b) {
 }
 
 static pelt_result tell(choosing *s, const pelt_contender *chosen, pelt_front *front, pelt_error *error) {
-    pelt_candidate *list = PELT_NEW(s->arena, s->count, pelt_candidate);
+    size_t count = s->count + (s->imaged.fold_count > 0);
+    pelt_candidate *list = PELT_NEW(s->arena, count, pelt_candidate);
     const char *why = explain(s, chosen);
     if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
-    for (size_t i = 0; i < s->count; i++) {
-        const pelt_contender *c = &s->list[i];
+    for (size_t i = 0; i < count; i++) {
+        const pelt_contender *c = i < s->count ? &s->list[i] : &s->imaged;
         bool beaten = false;
         for (const pelt_contender *o = s->list; o < s->list + s->count; o++)
             beaten |= o->fold_count &&
@@ -444,14 +520,14 @@ static pelt_result tell(choosing *s, const pelt_contender *chosen, pelt_front *f
                                    .rel_err = c->rel_err,
                                    .bytes = c->bytes,
                                    .seconds = c->seconds,
-                                   .is_front = c->fold_count && !beaten,
+                                   .is_front = c->fold_count && !beaten && (!c->mirror || s->plain),
                                    .is_within = is_within(s, c),
                                    .remark = c->remark};
     }
     const char *name = pelt_contender_name(s->arena, chosen);
     if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
-    qsort(list, s->count, sizeof *list, by_error);
-    *front = (pelt_front){.count = s->count, .list = list, .why = why};
+    qsort(list, count, sizeof *list, by_error);
+    *front = (pelt_front){.count = count, .list = list, .why = why, .mirror = chosen->mirror};
     while (strcmp(list[front->chosen].name, name)) front->chosen++;
     return PELT_OK;
 }
@@ -476,13 +552,17 @@ static pelt_bytes *fit_all(choosing *s, pelt_contender *c, pelt_fit_report *repo
                            pelt_error *error) {
     for (int i = 0;; i++) {
         pelt_fit_options options = c->options;
+        pelt_examples examples = s->examples;
         if (tell(s, c, front, error)) return NULL;
+        if (c->mirror && pelt_add_images(s->bundle, c->mirror - 1, s->arena, s->examples, &examples, error))
+            return NULL;
+        front->examples = examples;
         pelt_measure *forecast = report && c->fold_count ? pelt_pool_folds(s->bundle, c, error) : NULL;
         if (report && c->fold_count && !forecast) return NULL;
         options.progress = s->progress;
         if (s->budget.bytes > 0) options.no_confidence = 1; /* bytes that are counted go into the skin itself */
         pelt_forecasted known = {forecast, list_held(s, c), front, s->told};
-        pelt_bytes *bytes = pelt_fit_forecast(s->bundle, s->examples, &options, &known, report, error);
+        pelt_bytes *bytes = pelt_fit_forecast(s->bundle, examples, &options, &known, report, error);
         if (!bytes || !(s->budget.bytes > 0) || (double)bytes->size <= s->budget.bytes) {
             if (bytes) ((pelt_candidate *)front->list)[front->chosen].bytes = (double)bytes->size;
             return bytes;
@@ -490,6 +570,10 @@ static pelt_bytes *fit_all(choosing *s, pelt_contender *c, pelt_fit_report *repo
         double more = (double)bytes->size / fmax(c->bytes, 1);
         pelt_bytes_free(bytes);
         pelt_fit_report_free(report);
+        if (s->plain) {
+            c = s->plain, s->plain = NULL, s->imaged.remark = "with mirror images it is too large";
+            continue;
+        }
         s->growth[c->row] = growth(s, c) * more;
         for (pelt_contender *o = s->list; o < s->list + s->count; o++)
             if (o->row == c->row) o->bytes *= more;
@@ -566,8 +650,10 @@ static pelt_bytes *choose(choosing *s, pelt_fit_report *report, pelt_front *fron
     if (!s->count || prepare(s, error)) return NULL;
     if (s->examples.count < LEAST_EXAMPLES)
         chosen = usual(s);
-    else if (compare(s, &chosen, error))
+    else if (compare(s, &chosen, error) || mirror(s, &chosen, error))
         return NULL;
+    pelt_fold_close(&s->fold);
+    pelt_mirror_close(&s->mirror);
     return fit_all(s, chosen, report, front, error);
 }
 
@@ -591,8 +677,9 @@ pelt_bytes *pelt_choose(pelt_bundle *bundle, pelt_examples examples, const pelt_
     pelt_bytes *bytes = check(s, options, error) ? NULL : choose(s, report, &told, error);
     if (bytes && front) *front = told;
     pelt_fold_close(&s->fold);
-    for (size_t i = 0; i < s->count; i++)
-        for (uint32_t k = 0; k < s->list[i].fold_count; k++) pelt_measure_free(s->list[i].measures[k]);
+    pelt_mirror_close(&s->mirror);
+    for (size_t i = 0; i < s->count; i++) forget(&s->list[i]);
+    forget(&s->imaged);
     if (bytes && front)
         front->arena = s->arena, front->seconds = pelt_wall_seconds() - wall,
         front->cpu_seconds = pelt_cpu_seconds() - cpu;

@@ -42,6 +42,7 @@ typedef struct pelt_contender {
     pelt_fit_options options; /* resolved, with its size */
     uint32_t row;             /* of the table of methods: those of one row differ in size */
     uint32_t size;
+    int mirror;            /* 1, 2, 3: with mirror images of the examples along x, y, z; 0: without */
     double bytes, seconds; /* of a frame */
     uint32_t fold_count;
     pelt_measure *measures[PELT_CHOICE_FOLDS];
@@ -70,7 +71,8 @@ pelt_measure *pelt_pool_folds(const pelt_bundle *bundle, const pelt_contender *c
 
 /* Deals examples to folds, 0 to PELT_CHOICE_FOLDS - 1, -1: always kept (a clip's first frame). Stretches of a motion stay
    together. Others are dealt in turns that shift after every round: every fifth example of sweeps of five values would be
-   the same value of each, and a fold would lose all of them. */
+   the same value of each, and a fold would lose all of them. Mirror images go where their examples go: the image of a
+   symmetric pose is the pose itself. */
 void pelt_deal_examples(const pelt_bundle *bundle, pelt_examples all, int *fold);
 
 /* The examples without a fold, which all candidates share, and what fits of "kernel" share among them. */
@@ -93,5 +95,26 @@ void pelt_fold_close(pelt_fold *fold);
    high. */
 pelt_result pelt_fold_try(pelt_fold *fold, pelt_contender *contender, bool timed, double low, double high,
                           pelt_error *error);
+
+/* -- Mirror images (mirrored.c) -------------------------------------------------------------------------------------- */
+
+typedef struct pelt_mirror {
+    int axis;           /* -1: the character has no two sides, or its examples have images already */
+    pelt_arena *arena;  /* of the following */
+    pelt_bundle bundle; /* the caller's, with images of its clips */
+    pelt_examples both; /* the examples, and their images in the same order */
+} pelt_mirror;
+
+pelt_result pelt_mirror_open(pelt_mirror *mirror, pelt_bundle *bundle, pelt_examples examples, pelt_error *error);
+void pelt_mirror_close(pelt_mirror *mirror);
+
+/* Adds images of the examples' clips to the bundle. */
+pelt_result pelt_add_images(pelt_bundle *bundle, int axis, pelt_arena *arena, pelt_examples examples,
+                            pelt_examples *both, pelt_error *error);
+
+/* For pelt_fold_open: what a fold holds out has no images among what it keeps, since the image of a symmetric pose is the
+   pose itself. */
+pelt_result pelt_mirror_fold(const pelt_mirror *mirror, pelt_arena *arena, const int *folds, int own,
+                             pelt_examples *all, int **dealt, pelt_error *error);
 
 #endif

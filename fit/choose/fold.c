@@ -29,6 +29,10 @@ void pelt_deal_examples(const pelt_bundle *bundle, pelt_examples all, int *fold)
         for (end = begin + 1; end < all.count && all.list[end].clip == all.list[begin].clip;) end++;
         deal_clip(bundle, all.list + begin, end - begin, &turn, fold + begin);
     }
+    for (size_t e = 0; e < all.count; e++)
+        for (size_t o = 0; o < all.count && pelt_is_image(all.list[e].clip, NULL); o++)
+            if (all.list[o].frame == all.list[e].frame && pelt_is_image(all.list[e].clip, all.list[o].clip))
+                fold[e] = fold[o];
 }
 
 /* -- A fold -------------------------------------------------------------------------------------------------------- */

@@ -897,6 +897,8 @@ typedef struct pelt_front {
     const pelt_candidate *list;
     const char *why;             /* a sentence: why the chosen one was taken */
     double seconds, cpu_seconds; /* of choosing and fitting */
+    int mirror;                  /* 1, 2, 3: mirror images along x, y, z were kept; 0: not */
+    pelt_examples examples;      /* what the skin was fitted to: those given, and images if they were kept */
     struct pelt_arena *arena;    /* owns all of it */
 } pelt_front;
 
@@ -907,6 +909,9 @@ PELT_API void pelt_front_free(pelt_front *front); /* frees the contents; NULL is
    for all: methods that do not use a given option are not tried; method, blend, corrective, preset and holdout must be
    0. The report is that of pelt_fit, with the error over the held-out examples as `holdout`. `report` and `front` may be
    NULL. If nothing is within the budget it fails with PELT_ERROR_DATA, and says what could be reached.
+
+   If the character has two sides (pelt_bundle_mirror), the method is also tried with mirror images of the examples. They
+   are kept only where held-out examples gain; then the bundle has their clips too, and front->examples lists them all.
 
    The choice is the same for any number of threads, and on any machine unless the budget names a time. */
 PELT_API pelt_bytes *pelt_choose(pelt_bundle *bundle, pelt_examples examples, const pelt_budget *budget,
