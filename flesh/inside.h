@@ -117,6 +117,7 @@ typedef struct pelt_contact {
     uint32_t threads, vertex_count;    /* 0: there is no contact */
     double *skin, *normals, *faces;    /* vertices, normals of vertices (not of unit length) and of triangles */
     double *held_normals, *held_faces; /* those that weights are from */
+    double *held_skin, *depths;        /* of the last look: vertices, and how deep they were in skin that they touch */
     pelt_touch *touches;               /* [vertex_count] */
     pelt_ties ties;
 } pelt_contact;
@@ -134,6 +135,8 @@ uint32_t pelt_skin_grid_bucket(const pelt_skin_grid *grid, const double point[3]
 void pelt_contact_open(pelt_arena *arena, pelt_solid *solid);
 void pelt_contact_begin(pelt_contact *c, const pelt_solid *solid, pelt_arena *arena, uint32_t threads);
 void pelt_contact_normals(pelt_contact *c, const double *nodes);
+/* Begins from a state in balance, where nothing is deep in skin. */
+void pelt_contact_start(pelt_contact *c, const double *nodes);
 /* Finds what every vertex touches, and holds the weights. */
 void pelt_contact_look(pelt_contact *c, const double *nodes);
 /* By the weights of the last look. */

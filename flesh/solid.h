@@ -12,8 +12,8 @@
    of nodes, at several times the cost.
 
    Skin that touches skin pushes it, from a fifth of an edge on (contact.c). Vertices that are near one another through the
-   flesh do not see each other, and where skin lies near or in skin at rest nothing pushes before it comes nearer. Where
-   balance with contact is not found, the way goes on without it, and what is left of penetration is reported. */
+   flesh do not see each other (4 edges), so creases are left alone, and where skin lies near or in skin at rest nothing
+   pushes before it comes nearer. Where balance with contact is not found, the way goes on without it, and what is left of penetration is reported. */
 
 #ifndef PELT_SOLID_H
 #define PELT_SOLID_H
