@@ -126,11 +126,14 @@ static pelt_result open_solid(running *r, pelt_arena *arena, pelt_error *error) 
                                 .triangle_count = v->triangle_count,
                                 .vertex_elements = v->skin_elements,
                                 .vertex_barycentrics = v->skin_barycentrics,
-                                .triangles = v->triangles};
+                                .triangles = v->triangles,
+                                .skin_young = r->order->skin,
+                                .skin_thickness = r->order->skin_depth};
     r->hash = mix(0xcbf29ce484222325u, v->nodes, 3 * (size_t)v->node_count * sizeof *v->nodes);
     r->hash = mix(r->hash, v->elements, 4 * (size_t)v->element_count * sizeof *v->elements);
     r->hash = mix(r->hash, &r->options.no_contact, sizeof r->options.no_contact);
     r->hash = mix(r->hash, materials, v->element_count * sizeof *materials);
+    r->hash = mix(r->hash, (double[2]){shape->skin_young, shape->skin_thickness}, 2 * sizeof(double));
     r->hash = mix(r->hash, v->node_bones, v->node_count * sizeof *v->node_bones);
     r->hash = mix(r->hash, v->skin_barycentrics, 4 * (size_t)v->skin_count * sizeof *v->skin_barycentrics);
     return pelt_solid_open(arena, shape, &r->solid, error);
@@ -235,7 +238,8 @@ static int write_all(running *r, const cli_args *args, pelt_arena *arena, double
 /* What the poses that are solved side by side will take. False after a message. */
 static bool enough_memory(const cli_args *args, const flesh_order *order) {
     const pelt_volume *v = order->volume;
-    size_t one = pelt_solid_memory(v->node_count, v->element_count, PELT_LINEAR_NODES, v->skin_count);
+    size_t one = pelt_solid_memory(v->node_count, v->element_count, PELT_LINEAR_NODES, v->skin_count,
+                                   order->skin_depth > 0 ? v->triangle_count : 0);
     size_t beside = args->threads ? args->threads : (size_t)sysconf(_SC_NPROCESSORS_ONLN), mega = 1000000;
     if (beside > order->frame_count) beside = order->frame_count;
     cli_say(args, "  about %zu MB for each of %zu poses side by side\n", one / mega + 1, beside);
