@@ -182,6 +182,10 @@ static int solve(const cli_args *args, flesh_order *o, json_t *object) {
     o->output = cli_value(args, "output"), o->fat = 0.3, o->resume = cli_value(args, "resume") != NULL;
     o->poisson = 0.45, o->no_contact = cli_value(args, "no-contact") != NULL;
     if (!cli_amount(args, "fat", &o->fat) || !cli_amount(args, "poisson", &o->poisson)) return CLI_MISUSE;
+    o->skin = 10;
+    if (!cli_amount(args, "skin", &o->skin) || !cli_amount(args, "skin-depth", &o->skin_depth)) return CLI_MISUSE;
+    if (cli_value(args, "skin") && !o->skin_depth)
+        return cli_misuse(args, "--skin is the stiffness of a skin; --skin-depth says how thick it is");
     if (o->poisson > 0.49) return cli_misuse(args, "--poisson: %g is above 0.49", o->poisson);
     pelt_bundle *from = path ? pelt_bundle_read(path, &error) : o->bundle;
     if (!from) return cli_error(&error);
@@ -273,6 +277,8 @@ const cli_command cli_flesh = {
      {"poisson", "X", "Poisson's ratio: how well flesh keeps its volume; to 0.49. Default 0.45."},
      {"no-contact", NULL, "Limbs that touch pass through each other."},
      {"fat-depth", "LENGTH", "Flesh this near to the skin is fat; default none is."},
+     {"skin-depth", "LENGTH", "A skin this thick, which stretches and bends, lies on the flesh; default none does."},
+     {"skin", "X", "Its stiffness; that of muscle is 1. Default 10."},
      {"stiffness", "NAME=X,...",
       "Times stiffer flesh below a part or material, or around a joint; or \"colors\": by the red of vertex colours, 0 "
       "a "

@@ -27,8 +27,9 @@ typedef struct flesh_order {
     pelt_bundle *bundle; /* its clips make way for those of the flesh */
     const pelt_volume *volume;
     const char *output;
-    double fat;     /* its stiffness; that of muscle is 1 */
-    double poisson; /* its ratio, below .5 */
+    double fat;              /* its stiffness; that of muscle is 1 */
+    double poisson;          /* its ratio, below .5 */
+    double skin, skin_depth; /* stiffness and thickness of a sheet on the flesh; 0: there is none */
     bool no_contact, resume;
     size_t frame_count;
     const pelt_transform *poses; /* [frame_count][joint] */

@@ -159,7 +159,7 @@ static bool stand_up(pelt_arena *arena, const pelt_bundle *bundle, pelt_mesh *me
     pelt_flesh_motion rest;
     pelt_error error;
     double scale;
-    if (pelt_flesh_motion_to(arena, &bundle->skeleton, &v->bones, bundle->skeleton.rest, &rest, &error))
+    if (pelt_flesh_motion_to(arena, &bundle->skeleton, &v->bones, NULL, bundle->skeleton.rest, &rest, &error))
         return !pelt_arena_failed(arena); /* joints that stretch at rest: as it lies */
     scale = cbrt(pelt_affine_determinant(rest.whole.m));
     float *positions = PELT_NEW(arena, 3 * (size_t)mesh->vertex_count, float);

@@ -42,6 +42,7 @@ static void invert_diagonal(void *user, size_t i, pelt_arena *scratch) {
         double block[9];
         memcpy(block, c->elastic->blocks + 9 * (size_t)k, sizeof block);
         pelt_ties_add_diagonal(&c->elastic->means, row, block);
+        pelt_ties_add_diagonal(&c->elastic->sheet, row, block);
         pelt_ties_add_diagonal(c->contacts, row, block);
         double determinant = pelt_cofactors(block, cofactors), trace = block[0] + block[4] + block[8];
         bool singular = !(determinant > 1e-12 * trace * trace * trace);
@@ -67,6 +68,7 @@ static void multiply(void *user, size_t i, pelt_arena *scratch) {
         double *q = c->q + 3 * (size_t)row;
         q[0] = x, q[1] = y, q[2] = z;
         pelt_ties_add(&c->elastic->means, row, q);
+        pelt_ties_add(&c->elastic->sheet, row, q);
         pelt_ties_add(c->contacts, row, q);
         sum += pelt_dot(q, c->p + 3 * (size_t)row);
     }
@@ -116,6 +118,7 @@ uint32_t pelt_conjugate_solve(pelt_conjugate *c, const double *gradient, double 
     while (iterations < n && rr > stop && rz > 0) {
         iterations++;
         pelt_ties_pull(e->arena, e->threads, &c->elastic->means, c->p);
+        pelt_ties_pull(e->arena, e->threads, &c->elastic->sheet, c->p);
         pelt_ties_pull(e->arena, e->threads, c->contacts, c->p);
         pelt_parallel(e->arena, e->threads, count, multiply, c);
         double curvature = sum_of(c->parts, count, 1);

@@ -5,7 +5,9 @@
 
        k a w / 2 (h - g)^2   where g < h
 
-   to the energy: nothing beyond h. The weight w goes from 0 to 1 as the two come to face each other, and is held for a
+   to the energy: nothing beyond h. A vertex is behind a triangle only if it went through it, from one look to the next: where an
+   arm leaves the body, skin folds within a cell of the lattice, and what comes to lie behind the arm there must not
+   be pushed all the way through it. The weight w goes from 0 to 1 as the two come to face each other, and is held for a
    Newton step, so that no step meets a jump. The gap is the distance x - c to the closest point c = sum_j b_j t_j, so dg is n at the
    vertex and -b_j n at the corners, n = (x - c) / g: forces and their moments cancel. The matrix gets k a w dg dg^T, which
    has no negative eigenvalue; what is left out of it is in proportion to h - g. */
@@ -26,12 +28,16 @@ void pelt_contact_begin(pelt_contact *c, const pelt_solid *solid, pelt_arena *ar
     c->faces = PELT_NEW(arena, 3 * triangles, double);
     c->held_normals = PELT_NEW(arena, 3 * vertices, double);
     c->held_faces = PELT_NEW(arena, 3 * triangles, double);
+    c->held_skin = PELT_NEW(arena, 3 * vertices, double);
+    c->depths = PELT_NEW(arena, vertices, double);
     c->touches = PELT_NEW(arena, vertices, pelt_touch);
     c->ties.starts = PELT_NEW(arena, vertices + 1, uint32_t);
     c->ties.rows = PELT_NEW(arena, most * vertices + 1, uint32_t);
     c->ties.vectors = PELT_NEW(arena, 3 * most * vertices + 1, double);
     c->ties.weights = PELT_NEW(arena, vertices, double);
     c->vertex_count = (uint32_t)vertices;
+    memcpy(c->held_skin, solid->skin_rest, 3 * vertices * sizeof *c->held_skin);
+    for (size_t v = 0; v < vertices; v++) c->depths[v] = fmax(-solid->contact_from[v], 0);
 }
 
 /* -- The closest point of a triangle ------------------------------------------------------------------------------------ */
@@ -107,6 +113,20 @@ static double facing(const pelt_contact *c, uint32_t vertex, uint32_t triangle) 
     return part <= 0 ? 0 : part >= 1 ? 1 : part * part * (3 - 2 * part);
 }
 
+/* How deep behind a triangle a vertex can be: as deep as it was at the last look, and as far as they have moved since, seen
+   from each other. What lies deeper came into the flesh elsewhere. */
+static double deepest(const pelt_contact *c, uint32_t vertex, const uint32_t corners[3], const double b[3]) {
+    const double rounding = 1e-3; /* edges */
+    double moved[3];
+    for (size_t k = 0; k < 3; k++) {
+        size_t at = 3 * (size_t)vertex + k;
+        moved[k] = c->skin[at] - c->held_skin[at];
+        for (int j = 0; j < 3; j++)
+            at = 3 * (size_t)corners[j] + k, moved[k] -= b[j] * (c->skin[at] - c->held_skin[at]);
+    }
+    return c->depths[vertex] + pelt_length(moved) + rounding * c->solid->edge;
+}
+
 /* Replaces the touch if the triangle is nearer. */
 static void try_triangle(const pelt_contact *c, uint32_t vertex, uint32_t triangle, pelt_touch *touch) {
     const uint32_t *corners = c->solid->shape.triangles + 3 * (size_t)triangle;
@@ -121,8 +141,9 @@ static void try_triangle(const pelt_contact *c, uint32_t vertex, uint32_t triang
     double distance = pelt_length(away);
     if (!(distance < fabs(touch->gap))) return;
     side_normal(c, triangle, b, outwards);
-    touch->triangle = triangle, touch->weight = weight,
-    touch->gap = pelt_dot(away, outwards) < 0 ? -distance : distance;
+    bool behind = pelt_dot(away, outwards) < 0;
+    if (behind && distance > deepest(c, vertex, corners, b)) return;
+    touch->triangle = triangle, touch->weight = weight, touch->gap = behind ? -distance : distance;
     bool at_it = distance < 1e-9 * c->solid->edge;
     for (int k = 0; k < 3; k++) {
         touch->direction[k] = at_it ? face[k] : away[k] / touch->gap;
@@ -182,6 +203,19 @@ void pelt_contact_look(pelt_contact *c, const double *nodes) {
     memcpy(c->held_normals, c->normals, 3 * (size_t)c->vertex_count * sizeof *c->normals);
     memcpy(c->held_faces, c->faces, 3 * (size_t)c->solid->shape.triangle_count * sizeof *c->faces);
     look_around(c);
+    memcpy(c->held_skin, c->skin, 3 * (size_t)c->vertex_count * sizeof *c->skin);
+    for (uint32_t v = 0; v < c->vertex_count; v++)
+        c->depths[v] = c->touches[v].triangle == PELT_NOWHERE ? 0 : fmax(-c->touches[v].gap, 0);
+}
+
+void pelt_contact_start(pelt_contact *c, const double *nodes) {
+    const double most = 0.1; /* edges that balance leaves */
+    if (!c->vertex_count) return;
+    pelt_contact_normals(c, nodes);
+    memcpy(c->held_skin, c->skin, 3 * (size_t)c->vertex_count * sizeof *c->skin);
+    for (uint32_t v = 0; v < c->vertex_count; v++)
+        c->depths[v] = fmax(-c->solid->contact_from[v], 0) + most * c->solid->edge;
+    pelt_contact_look(c, nodes);
 }
 
 /* -- Energy, forces, matrix --------------------------------------------------------------------------------------------- */

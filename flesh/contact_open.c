@@ -258,6 +258,8 @@ void pelt_contact_open(pelt_arena *arena, pelt_solid *solid) {
     share_areas(solid);
     solid->contact_stiffness = stiffness * mean_young(solid) / solid->edge;
     solid->contact_reach = reach * solid->edge, solid->contact_near = near * solid->edge;
+    for (uint32_t v = 0; v < s->vertex_count; v++)
+        solid->contact_from[v] = -solid->contact_reach; /* as deep as it may */
     pelt_contact_begin(&rest, solid, inside, 0);
     pelt_contact_normals(&rest, s->nodes);
     list_apart(arena, inside, solid, &rest);

@@ -18,6 +18,7 @@ void pelt_elastic_begin(pelt_elastic *e, const pelt_solid *solid, pelt_arena *ar
     e->least = PELT_NEW(arena, solid->shape.element_count, double);
     e->blocks = PELT_NEW(arena, (size_t)solid->row_starts[solid->free_count] * 9, double);
     pelt_average_begin(e);
+    pelt_sheet_begin(e);
 }
 
 static void deformation(const pelt_solid *solid, uint32_t element, double slopes[][3], const double *nodes,
@@ -64,7 +65,7 @@ double pelt_elastic_energy(pelt_elastic *e, const double *nodes) {
     pelt_parallel(e->arena, e->threads, (count + CHUNK - 1) / CHUNK, add_energies, &(pass){.e = e, .nodes = nodes});
     double sum = 0;
     for (uint32_t i = 0; i < count; i++) sum += e->energies[i];
-    return sum + pelt_average_energy(e);
+    return sum + pelt_average_energy(e) + pelt_sheet_energy(e, nodes);
 }
 
 double pelt_elastic_least(const pelt_elastic *e) {
@@ -188,4 +189,5 @@ void pelt_elastic_derivatives(pelt_elastic *e, const double *nodes, double *grad
     }
     pelt_parallel(e->arena, e->threads, (s->free_count + CHUNK - 1) / CHUNK, mirror_blocks, &(pass){.e = e});
     pelt_average_ties(e);
+    pelt_sheet_derivatives(e, nodes, gradient);
 }

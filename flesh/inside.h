@@ -38,6 +38,12 @@ struct pelt_solid {
     pelt_ties means;                  /* of every node; vectors are a state's */
     uint8_t *mean_places;             /* [around][4] where corners are in the tie of the node */
 
+    /* Skin as a sheet (sheet.c); none: sheet.count is 0. */
+    uint32_t *wings;                    /* [triangle_count][PELT_SHEET_WINGS] */
+    struct pelt_sheet_rest *sheet_rest; /* [triangle_count] */
+    uint8_t *sheet_places;              /* [triangle_count][PELT_SHEET_WINGS][n] where nodes are in the ties */
+    pelt_ties sheet;                    /* vectors are a state's */
+
     /* For contact (contact_open.c); without triangles there is none of it. */
     double *skin_rest, *vertex_areas;                      /* [vertex_count][3], [vertex_count] */
     double *contact_from;                                  /* [vertex_count] the gap at which it begins */
@@ -73,6 +79,8 @@ typedef struct pelt_elastic {
     pelt_ties means;          /* what is kept on average */
     double *pressures;        /* [node_count] */
     double *swells;           /* [element_count][4][3]: how moving corners changes volumes */
+    pelt_ties sheet;          /* of skin as a sheet */
+    double *skin;             /* [vertex_count][3] for it */
 } pelt_elastic;
 
 void pelt_elastic_begin(pelt_elastic *e, const pelt_solid *solid, pelt_arena *arena, uint32_t threads);
@@ -93,6 +101,23 @@ double pelt_average_energy(pelt_elastic *e);
 double pelt_average_pressure(const pelt_elastic *e, uint32_t element);
 /* Fills in e->means, from the swells. */
 void pelt_average_ties(pelt_elastic *e);
+
+/* -- Skin as a sheet (sheet.c) ---------------------------------------------------------------------------------------- */
+
+enum { PELT_SHEET_WINGS = 6 }; /* corners of a triangle, and those of the triangles beside it */
+
+/* Of a triangle at rest: squares of its sides, angles at them; how the terms of the energy follow from both. */
+typedef struct pelt_sheet_rest {
+    double squares[3], angles[3], strain[3][3], bend[3][3];
+    double weights[6]; /* of the terms; 0: the triangle is flat and left out */
+} pelt_sheet_rest;
+
+/* Needs the skin at rest, which contact has. */
+void pelt_sheet_open(pelt_arena *arena, pelt_solid *solid);
+void pelt_sheet_begin(pelt_elastic *e);
+double pelt_sheet_energy(pelt_elastic *e, const double *nodes);
+/* Adds to the gradient and fills in e->sheet. */
+void pelt_sheet_derivatives(pelt_elastic *e, const double *nodes, double *gradient);
 
 /* -- Ties (ties.c) ---------------------------------------------------------------------------------------------------- */
 
@@ -117,6 +142,7 @@ typedef struct pelt_contact {
     uint32_t threads, vertex_count;    /* 0: there is no contact */
     double *skin, *normals, *faces;    /* vertices, normals of vertices (not of unit length) and of triangles */
     double *held_normals, *held_faces; /* those that weights are from */
+    double *held_skin, *depths;        /* of the last look: vertices, and how deep they were in skin that they touch */
     pelt_touch *touches;               /* [vertex_count] */
     pelt_ties ties;
 } pelt_contact;
@@ -134,6 +160,8 @@ uint32_t pelt_skin_grid_bucket(const pelt_skin_grid *grid, const double point[3]
 void pelt_contact_open(pelt_arena *arena, pelt_solid *solid);
 void pelt_contact_begin(pelt_contact *c, const pelt_solid *solid, pelt_arena *arena, uint32_t threads);
 void pelt_contact_normals(pelt_contact *c, const double *nodes);
+/* Begins from a state in balance, where nothing is deep in skin. */
+void pelt_contact_start(pelt_contact *c, const double *nodes);
 /* Finds what every vertex touches, and holds the weights. */
 void pelt_contact_look(pelt_contact *c, const double *nodes);
 /* By the weights of the last look. */

@@ -1,4 +1,4 @@
-/* motion.c: joint j is at  G_j(t) = G_parent(t) B_j M_j^t,  with B_j its place when bound, M_j = B_j^-1 L_j its turn to the
+/* motion.c: joint j is at  G_j(t) = G_parent(t) B_j M_j^t,  with B_j its place at the start, which is where it is bound or a pose, M_j = B_j^-1 L_j its turn to the
    local transform L_j of the pose, and M^t that motion on a screw. */
 
 #include "flesh/motion.h"
@@ -65,8 +65,8 @@ static void follow_parents(const pelt_flesh_motion *m, pelt_affine *joints) {
             joints[j] = pelt_affine_multiply(&joints[m->skeleton->parents[j]], &joints[j]);
 }
 
-/* Where joints are when bound, relative to their parents, and how they turn to the pose. */
-static void find_turns(pelt_flesh_motion *m, const pelt_transform *pose) {
+/* Where joints are at the start, relative to their parents, and how they turn to the pose. */
+static void find_turns(pelt_flesh_motion *m, const pelt_transform *start, const pelt_transform *pose) {
     const pelt_skeleton *s = m->skeleton;
     for (uint32_t j = 0; j < s->joint_count; j++) {
         pelt_affine bind, back, local = pelt_affine_of(&pose[j]);
@@ -76,6 +76,7 @@ static void find_turns(pelt_flesh_motion *m, const pelt_transform *pose) {
             memcpy(bind.m, s->inverse_bind[s->parents[j]], sizeof bind.m);
             m->from[j] = pelt_affine_multiply(&bind, &m->from[j]);
         }
+        if (start) m->from[j] = pelt_affine_of(&start[j]);
         pelt_affine_invert(&m->from[j], &back);
         m->turns[j] = pelt_affine_multiply(&back, &local);
         m->joints[j] = local;
@@ -106,7 +107,8 @@ static bool is_still(const pelt_flesh_bone *bone, const pelt_affine *motion) {
 }
 
 pelt_result pelt_flesh_motion_to(pelt_arena *arena, const pelt_skeleton *skeleton, const pelt_flesh_bones *bones,
-                                 const pelt_transform *pose, pelt_flesh_motion *m, pelt_error *error) {
+                                 const pelt_transform *start, const pelt_transform *pose, pelt_flesh_motion *m,
+                                 pelt_error *error) {
     double scale;
     *m = (pelt_flesh_motion){.skeleton = skeleton, .bones = bones};
     m->from = PELT_NEW(arena, skeleton->joint_count, pelt_affine);
@@ -115,7 +117,7 @@ pelt_result pelt_flesh_motion_to(pelt_arena *arena, const pelt_skeleton *skeleto
     m->target = PELT_NEW(arena, bones->count, pelt_affine);
     if (pelt_arena_failed(arena)) return pelt_no_memory(error);
     m->anchor = find_anchor(m);
-    find_turns(m, pose);
+    find_turns(m, start, pose);
     m->whole = seen_from_anchor(m, m->joints, m->target, &scale);
     for (int k = 0; k < 12; k++) m->whole.m[k] *= scale;
     m->still = true;
@@ -128,6 +130,17 @@ pelt_result pelt_flesh_motion_to(pelt_arena *arena, const pelt_skeleton *skeleto
         m->still = m->still && is_still(&bones->list[b], &m->target[b]);
     }
     return PELT_OK;
+}
+
+double pelt_flesh_motion_turn(const pelt_flesh_bones *bones, const pelt_affine *from, const pelt_affine *to) {
+    double largest = 0;
+    for (uint32_t b = 0; b < bones->count; b++) {
+        pelt_affine back = pelt_identity, motion;
+        if (from) pelt_affine_invert(&from[b], &back);
+        motion = pelt_affine_multiply(&to[b], &back);
+        largest = fmax(largest, pelt_rigid_angle(&motion));
+    }
+    return largest;
 }
 
 void pelt_flesh_motion_at(void *motion, double part, pelt_affine *bones) {

@@ -233,6 +233,7 @@ static pelt_result analyse(void *user, pelt_error *error) {
     pelt_average_open(o->arena, solid);
     pelt_solid_carry(o->arena, solid);
     pelt_contact_open(o->arena, solid);
+    pelt_sheet_open(o->arena, solid);
     return PELT_OK;
 }
 
@@ -245,14 +246,15 @@ pelt_result pelt_solid_open(pelt_arena *arena, const pelt_solid_shape *shape, co
     return pelt_stage(arena, analyse, &o, error);
 }
 
-size_t pelt_solid_memory(uint32_t node_count, uint32_t element_count, uint32_t nodes_per_element,
-                         uint32_t vertex_count) {
+size_t pelt_solid_memory(uint32_t node_count, uint32_t element_count, uint32_t nodes_per_element, uint32_t vertex_count,
+                         uint32_t sheet_triangles) {
     /* Blocks in a row of the matrix: 15 on a lattice of linear elements, 28 of quadratic ones. */
     size_t n = nodes_per_element, linear = n == PELT_LINEAR_NODES, row = linear ? 15 : 28;
     size_t mean = linear * (row * (3 * sizeof(double) + 12) + 4 * sizeof(double)), swell = linear * 12 * sizeof(double);
     size_t touch = 4 * n * (3 * sizeof(double) + 12) + 32 * sizeof(double);
     return node_count * (row * (9 * sizeof(double) + 4) + 40 * sizeof(double) + mean) +
-           element_count * ((17 + 4) * sizeof(double) + (2 * n * n + 2) * 4 + swell) + vertex_count * touch;
+           element_count * ((17 + 4) * sizeof(double) + (2 * n * n + 2) * 4 + swell) + vertex_count * touch +
+           sheet_triangles * (sizeof(pelt_sheet_rest) + 36 * n / 2 * (3 * sizeof(double) + 12));
 }
 
 bool pelt_solid_rest(pelt_arena *arena, const pelt_solid *solid, pelt_solid_state *state) {

@@ -12,8 +12,8 @@
    of nodes, at several times the cost.
 
    Skin that touches skin pushes it, from a fifth of an edge on (contact.c). Vertices that are near one another through the
-   flesh do not see each other, and where skin lies near or in skin at rest nothing pushes before it comes nearer. Where
-   balance with contact is not found, the way goes on without it, and what is left of penetration is reported. */
+   flesh do not see each other (4 edges), so creases are left alone, and where skin lies near or in skin at rest nothing
+   pushes before it comes nearer. Where balance with contact is not found, the way goes on without it, and what is left of penetration is reported. */
 
 #ifndef PELT_SOLID_H
 #define PELT_SOLID_H
@@ -53,7 +53,8 @@ typedef struct pelt_solid_shape {
     uint32_t vertex_count, triangle_count;
     const uint32_t *vertex_elements;   /* [vertex_count] */
     const double *vertex_barycentrics; /* [vertex_count][4] */
-    const uint32_t *triangles;         /* [triangle_count][3]: for the membrane and contact */
+    const uint32_t *triangles;         /* [triangle_count][3]: for the sheet and contact */
+    double skin_young, skin_thickness; /* of the skin as a sheet that stretches and bends (sheet.c); 0: it is none */
 } pelt_solid_shape;
 
 /* Turns a shape of linear tetrahedra into one of quadratic ones: nodes in the middles of edges, fixed to a bone where both
@@ -94,9 +95,10 @@ typedef struct pelt_solid pelt_solid;
 pelt_result pelt_solid_open(pelt_arena *arena, const pelt_solid_shape *shape, const pelt_solid **solid,
                             pelt_error *error);
 
-/* Bytes that pelt_solid_open and one pelt_solid_solve take, roughly; from counts alone, so before there is a lattice. */
-size_t pelt_solid_memory(uint32_t node_count, uint32_t element_count, uint32_t nodes_per_element,
-                         uint32_t vertex_count);
+/* Bytes that pelt_solid_open and one pelt_solid_solve take, roughly; from counts alone, so before there is a lattice.
+   sheet_triangles: of skin as a sheet. */
+size_t pelt_solid_memory(uint32_t node_count, uint32_t element_count, uint32_t nodes_per_element, uint32_t vertex_count,
+                         uint32_t sheet_triangles);
 
 /* A state: where every node is, and where the bones were then. Begins at rest. Belongs to one pose at a time. */
 typedef struct pelt_solid_state {

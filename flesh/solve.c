@@ -33,6 +33,7 @@ typedef struct solving {
     double *nodes, *trial, *gradient; /* in balance; being moved; its gradient */
     double *tried;                    /* a point of a line search */
     pelt_affine *now, *next;          /* bones in balance, and of the increment */
+    double *kept_skin, *kept_depths;  /* of contact, in balance */
     double energy;                    /* of trial */
     double stored, kept;              /* without contact: of the last point, and of trial */
     bool upright;                     /* no element is inside out */
@@ -219,7 +220,17 @@ static bool balance(solving *s, double tolerance) {
 
 /* -- Continuation -------------------------------------------------------------------------------------------------- */
 
+/* What contact saw in balance: kept, or taken back. */
+static void remember(solving *s, bool back) {
+    size_t skin = 3 * (size_t)s->contact.vertex_count * sizeof *s->kept_skin, depths = skin / 3;
+    if (!skin) return;
+    memcpy(back ? s->contact.held_skin : s->kept_skin, back ? s->kept_skin : s->contact.held_skin, skin);
+    memcpy(back ? s->contact.depths : s->kept_depths, back ? s->kept_depths : s->contact.depths, depths);
+}
+
 static void keep(solving *s, double reached) {
+    pelt_contact_look(&s->contact, s->trial);
+    remember(s, false);
     memcpy(s->nodes, s->trial, 3 * (size_t)s->solid->shape.node_count * sizeof *s->nodes);
     memcpy(s->now, s->next, s->solid->shape.bone_count * sizeof *s->now);
     s->report->reached = reached;
@@ -272,6 +283,7 @@ static void follow_path(solving *s) {
         pelt_next_task(s->arena, "flesh", reached, part, LOOPS_AN_INCREMENT);
         bones_at(s, part, s->next);
         carry_along(s);
+        remember(s, true);
         bool deep = step / 2 >= s->options.least_step && goes_deep(s);
         if (!deep && balance(s, s->options.tolerance * (part < 1 ? looser : 1))) {
             keep(s, part);
@@ -304,6 +316,10 @@ static pelt_result solve(void *user, pelt_error *error) {
     pelt_elastic_begin(&s->elastic, s->solid, s->arena, s->options.threads);
     pelt_contact_begin(&s->contact, s->solid, s->arena, s->options.threads);
     pelt_conjugate_begin(&s->conjugate, &s->elastic, &s->contact.ties);
+    s->kept_skin = PELT_NEW(s->arena, 3 * (size_t)s->contact.vertex_count + 1, double);
+    s->kept_depths = PELT_NEW(s->arena, (size_t)s->contact.vertex_count + 1, double);
+    pelt_contact_start(&s->contact, s->nodes);
+    remember(s, false);
     follow_path(s);
     pelt_contact_look(&s->contact, s->nodes);
     s->report->penetration = pelt_contact_depth(&s->contact, &s->report->touching);

@@ -189,7 +189,7 @@ static void chains_of_bones_stay_together_on_the_way(void **state) {
     const pelt_skeleton *s = &arm->skeleton;
     pelt_transform *pose = PELT_NEW(arena, s->joint_count, pelt_transform);
     memcpy(pose, s->rest, s->joint_count * sizeof *pose);
-    assert_int_equal(pelt_flesh_motion_to(arena, s, &v.bones, pose, &motion, &error), 0);
+    assert_int_equal(pelt_flesh_motion_to(arena, s, &v.bones, NULL, pose, &motion, &error), 0);
     assert_true(motion.still);
     for (uint32_t j = 1; j < s->joint_count; j++) { /* 170 degrees about one axis and another */
         double turn[4] = {j % 2 ? sin(1.48) : 0, j % 2 ? 0 : sin(1.48), 0, cos(1.48)}, rest[4], out[4];
@@ -199,8 +199,21 @@ static void chains_of_bones_stay_together_on_the_way(void **state) {
     }
     pelt_affine *bones = PELT_NEW(arena, v.bones.count, pelt_affine);
     pose[0].translation[1] += 7; /* all of it */
-    assert_int_equal(pelt_flesh_motion_to(arena, s, &v.bones, pose, &motion, &error), 0);
+    assert_int_equal(pelt_flesh_motion_to(arena, s, &v.bones, NULL, pose, &motion, &error), 0);
     assert_false(motion.still);
+    /* From there back to rest: begins where that ends, ends at rest, and is as far. */
+    pelt_flesh_motion back_again;
+    pelt_affine *there = PELT_NEW(arena, v.bones.count, pelt_affine);
+    assert_int_equal(pelt_flesh_motion_to(arena, s, &v.bones, pose, s->rest, &back_again, &error), 0);
+    assert_true(back_again.still);
+    for (int end = 0; end < 2; end++) {
+        pelt_flesh_motion_at(&back_again, end, there);
+        for (uint32_t b = 0; b < v.bones.count; b++)
+            for (int k = 0; k < 12; k++)
+                assert_float_equal(there[b].m[k], (end ? pelt_identity : motion.target[b]).m[k], 1e-5);
+    }
+    assert_float_equal(pelt_flesh_motion_turn(&v.bones, motion.target, back_again.target),
+                       pelt_flesh_motion_turn(&v.bones, NULL, motion.target), 1e-5);
     for (double part = 0; part <= 1; part += 0.25) {
         pelt_flesh_motion_at(&motion, part, bones);
         for (uint32_t b = 0; b < v.bones.count; b++)
@@ -223,10 +236,10 @@ static void chains_of_bones_stay_together_on_the_way(void **state) {
         for (int k = 0; k < 12; k++) assert_near(end.m[k], matrices[v.bones.list[b].joint].m[k], 2e-5);
     }
     pose[2].scale[0] = 1.5f;
-    assert_int_not_equal(pelt_flesh_motion_to(arena, s, &v.bones, pose, &motion, &error), 0);
+    assert_int_not_equal(pelt_flesh_motion_to(arena, s, &v.bones, NULL, pose, &motion, &error), 0);
     assert_non_null(strstr(error.text, "stretches or is not finite"));
     pose[2].scale[0] = 1, pose[2].rotation[1] = NAN;
-    assert_int_not_equal(pelt_flesh_motion_to(arena, s, &v.bones, pose, &motion, &error), 0);
+    assert_int_not_equal(pelt_flesh_motion_to(arena, s, &v.bones, NULL, pose, &motion, &error), 0);
     pelt_bundle_free(arm);
 }
 

@@ -244,6 +244,45 @@ static void nothing_is_jumped_over(void **state) {
     if (!(left < -0.5 && right > 0.5)) fail_msg("%g, %g", left, right);
 }
 
+/* A bar with a bone in each half that is folded until its halves would lie in each other. Both sides mirror each other, so
+   the plane between them is where they meet; the crease itself is one piece and is left alone. */
+static void a_fold_ends_at_its_plane_of_symmetry(void **state) {
+    (void)state;
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
+    pelt_solid_shape shape = box_solid(arena, (const uint32_t[3]){24, 4, 2}, (const double[3]){6, 1, 0.5},
+                                       pelt_solid_material_of(1, 0.45, 1));
+    int32_t *bones = (int32_t *)shape.node_bones;
+    for (uint32_t i = 0; i < shape.node_count; i++) {
+        const double *x = shape.nodes + 3 * (size_t)i;
+        bool core = fabs(x[1] - 0.5) < 1e-9;
+        bones[i] = core && x[0] < 2.3 ? 0 : core && x[0] > 3.7 ? 1 : PELT_NO_BONE;
+    }
+    add_skin(arena, &shape);
+    const pelt_solid *solid = opened(arena, &shape);
+    const pelt_affine fold[2] = {turn_about_z(-88, 3, 0.85), turn_about_z(88, 3, 0.85)};
+    for (int contact = 0; contact < 2; contact++) {
+        pelt_solid_state s;
+        pelt_solid_report report;
+        pelt_error error = {0};
+        assert_true(pelt_solid_rest(arena, solid, &s));
+        if (pelt_solid_solve(solid, fold, &(pelt_solid_options){.no_contact = !contact}, &s, &report, &error))
+            fail_msg("%s", error.text);
+        assert_float_equal(report.reached, 1, 0);
+        double across = 0;
+        for (uint32_t i = 0; i < shape.node_count; i++) {
+            double x = shape.nodes[3 * (size_t)i];
+            if (fabs(x - 3) > 1) across = fmax(across, (x < 3 ? 1 : -1) * (s.nodes[3 * (size_t)i] - 3));
+        }
+        /* Each side is as deep in the plane as the report says, half of it. */
+        if (contact &&
+            !(report.touching > 20 && across < 0.02 * solid->edge && report.penetration < 0.05 * solid->edge))
+            fail_msg("%u touch, %g across, %g deep, edges of %g", report.touching, across, report.penetration,
+                     solid->edge);
+        if (!contact && !(across > 0.1 && report.penetration > 1.5 * across && report.penetration < 3 * across))
+            fail_msg("%g across, %g deep", across, report.penetration);
+    }
+}
+
 /* -- What contact leaves alone ---------------------------------------------------------------------------------------------- */
 
 static void what_does_not_touch_is_not_changed_by_a_bit(void **state) {
@@ -320,6 +359,7 @@ int main(void) {
         cmocka_unit_test(action_is_reaction),
         cmocka_unit_test(blocks_that_are_pressed_are_one_bar),
         cmocka_unit_test(nothing_is_jumped_over),
+        cmocka_unit_test(a_fold_ends_at_its_plane_of_symmetry),
         cmocka_unit_test(what_does_not_touch_is_not_changed_by_a_bit),
         cmocka_unit_test(rest_is_left_alone),
         cmocka_unit_test(a_limb_does_not_push_itself),
