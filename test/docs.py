@@ -163,6 +163,9 @@ def run(page, source, build, root, pictures):
             sys.exit("%s:%d: failed with %d:\n%s\n%s" % (page, line, done.returncode, text, said))
     if pictures:
         keep_pictures(page, work, pictures)
+    if not ran:
+        print("skipped: there is no %s" % ", ".join(sorted(absent)))
+        sys.exit(77)
     print("%s: %d blocks run%s" % (os.path.basename(page), ran, ", %d skipped: no %s" % (len(skipped), ", ".join(sorted(absent))) if skipped else ""))
 
 
