@@ -1,7 +1,9 @@
-"""strip.py OUT.png [--left F] [--right F] PICTURE.png...: pictures side by side, as they come from `pelt render`.
+"""strip.py OUT.png [--left F] [--right F] [--top F] [--bottom F] PICTURE.png... [--row PICTURE.png...]: pictures side by side, as
+they come from `pelt render`.
 
---left and --right say which part of the pictures after them is taken, as fractions of the width: 0 and 0.5 is the truth of
-`pelt render --beside`, 0.5 and 1 the skin.
+--left, --right, --top and --bottom say which part of the pictures after them is taken, as fractions: --left 0 --right 0.5 is the
+truth of `pelt render --beside`, 0.5 and 1 the skin. --row begins another row, as wide as the first;
+--blank leaves the place of the next picture white.
 """
 
 import struct
@@ -54,17 +56,28 @@ def over_white(row, step):
 
 
 def main(target, *words):
-    strip, part, words = None, [0.0, 1.0], list(words)
+    sides = ["--left", "--right", "--top", "--bottom"]
+    done, strip, part, blank, words = [], None, [0.0, 1.0, 0.0, 1.0], False, list(words)
     while words:
         word = words.pop(0)
-        if word in ("--left", "--right"):
-            part[word == "--right"] = float(words.pop(0))
+        if word in sides:
+            part[sides.index(word)] = float(words.pop(0))
+            continue
+        if word == "--row":
+            done, strip = done + strip, None
+            continue
+        if word == "--blank":
+            blank = True
             continue
         rows, step = read_png(word)
-        low, high = (round(f * (len(rows[0]) // step)) * step for f in part)
-        rows = [over_white(row[low:high], step) for row in rows]
+        low, high = (round(f * (len(rows[0]) // step)) * step for f in part[:2])
+        first, last = (round(f * len(rows)) for f in part[2:])
+        rows = [over_white(row[low:high], step) for row in rows[first:last]]
+        if blank:
+            rows, blank = [b"\xff" * len(row) for row in rows], False
         strip = [a + b for a, b in zip(strip, rows)] if strip else rows
-    write_png(target, strip)
+    rows = done + strip
+    write_png(target, [row + b"\xff" * (len(rows[0]) - len(row)) for row in rows])
 
 
 if __name__ == "__main__":

@@ -126,6 +126,7 @@ void cli_progress_about(const char *format, ...) __attribute__((format(printf, 1
 void cli_print_help(const cli_command *command);
 void cli_print_overview(FILE *out);
 void cli_print_man_page(void);
+void cli_print_reference(void);
 
 /* -- Parts of commands, which return the exit code ------------------------------------------------------------------ */
 

@@ -1,4 +1,4 @@
-/* help.c: the text of `--help` and the man page, from the commands' tables. Lines fit 100 columns. */
+/* help.c: the text of `--help`, the man page and docs/reference.md, from the commands' tables. Lines fit 100 columns. */
 
 #include "cli/cli.h"
 #include <string.h>
@@ -101,4 +101,78 @@ void cli_print_man_page(void) {
         if (cli_commands[i]->example) printf(".PP\nExample: "), print_roff(cli_commands[i]->example), printf("\n");
     }
     printf(".SH EXIT STATUS\n0 done, 1 the job failed, 2 misuse.\n");
+}
+
+/* -- docs/reference.md --------------------------------------------------------------------------------------------- */
+
+/* What people want, and the verbs for it. */
+static const struct {
+    const char *want, *verbs[7];
+} wants[] = {
+    {"Get examples", {"sample", "poses", "flesh", "info"}},
+    {"Make a skin", {"fit", "compare", "levels", "carry"}},
+    {"See how good it is", {"measure", "view", "render", "bench"}},
+    {"Use it", {"eval", "export"}},
+    {"Slow rigs and light", {"keys", "relight"}},
+    {"The program itself", {"demo", "completion"}},
+};
+enum { WANTS = sizeof wants / sizeof *wants };
+
+/* Words outside of backticks must not become Markdown or HTML, and a bar must not end a cell of a table. */
+static void print_markdown(const char *text, bool cell) {
+    bool code = false;
+    for (; *text; text++) {
+        code ^= *text == '`';
+        if ((*text == '|' && cell) || (!code && strchr("*_[]{}", *text)))
+            printf("\\%c", *text);
+        else if (*text == '<' && !code)
+            printf("&lt;");
+        else
+            putchar(*text);
+    }
+}
+
+static void print_markdown_options(const cli_option *options, const char *group) {
+    for (int i = 0; options[i].name; i++) {
+        if (options[i].group) group = options[i].group;
+        if (!i || options[i].group) printf("\n| %s | |\n|---|---|\n", group);
+        printf("| `%s--%s", strcmp(options[i].name, "output") ? "" : "-o, ", options[i].name);
+        if (options[i].value) putchar(' '), print_markdown(options[i].value, true);
+        printf("` | "), print_markdown(options[i].help, true), printf(" |\n");
+    }
+}
+
+static void print_markdown_command(const cli_command *command) {
+    printf("\n### pelt %s\n\n", command->name);
+    print_markdown(command->summary, false);
+    printf("\n\n    pelt %s %s\n", command->name, command->arguments);
+    if (command->details) printf("\n"), print_markdown(command->details, false), printf("\n");
+    if (command->example) printf("\nExample:\n\n    %s\n", command->example);
+    print_markdown_options(command->options, "Option");
+}
+
+static bool is_wanted(const char *verb) {
+    for (size_t i = 0; i < WANTS; i++)
+        for (size_t k = 0; wants[i].verbs[k]; k++)
+            if (!strcmp(wants[i].verbs[k], verb)) return true;
+    return false;
+}
+
+void cli_print_reference(void) {
+    printf("# Reference\n\nEvery command and option of pelt " PELT_VERSION
+           ". `pelt help --markdown` writes this page from the table that the program itself uses; `pelt VERB --help` "
+           "prints the part about VERB.\n\n| you want to | |\n|---|---|\n");
+    for (size_t i = 0; i < WANTS; i++) {
+        printf("| %s |", wants[i].want);
+        for (size_t k = 0; wants[i].verbs[k]; k++) printf(" [%s](#pelt-%s)", wants[i].verbs[k], wants[i].verbs[k]);
+        printf(" |\n");
+    }
+    printf("\nExit status: 0 done, 1 the job failed, 2 the command line was wrong.\n\n## Everywhere\n");
+    print_markdown_options(cli_common_options, "Option");
+    for (size_t i = 0; i < WANTS; i++) {
+        printf("\n## %s\n", wants[i].want);
+        for (size_t k = 0; wants[i].verbs[k]; k++) print_markdown_command(cli_find_command(wants[i].verbs[k]));
+    }
+    for (size_t k = 0; cli_commands[k]; k++) /* a new verb that nobody has put in its place yet */
+        if (!is_wanted(cli_commands[k]->name)) print_markdown_command(cli_commands[k]);
 }

@@ -321,6 +321,8 @@ int cli_main(int count, const char *const *words) {
             cli_print_help(about);
         else if (!strcmp(topic, "--man"))
             cli_print_man_page();
+        else if (!strcmp(topic, "--markdown"))
+            cli_print_reference();
         else if (*topic)
             return no_such_command(topic);
         else

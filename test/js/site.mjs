@@ -1,0 +1,115 @@
+// site.mjs PELT SITE: what scripts/site has built, as a reader uses it: links, search, live skins, the page that fits; from a folder of a
+// plain web server, and as files, without one.
+
+import { createServer } from "node:http";
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { dirname, extname, join, normalize } from "node:path";
+import { check, failed, launch, openPage } from "./page_harness.mjs";
+
+const site = process.argv[3], BASE = "/some/where/";
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png" };
+
+// -- Every address in every page leads somewhere --------------------------------------------------------------------------
+
+function checkLinks() {
+  const names = readdirSync(site).filter((name) => name.endsWith(".html") && name !== "404.html"), ids = {};
+  const text = Object.fromEntries(names.map((name) => [name, readFileSync(join(site, name), "utf8")]));
+  for (const name of names) ids[name] = new Set([...text[name].matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+  let count = 0;
+  for (const name of names) {
+    for (const [, address] of text[name].matchAll(/ (?:href|src)="([^"]+)"/g)) {
+      if (/^(https?|mailto|data):/.test(address)) continue;
+      const [path, anchor] = address.replace(/&amp;/g, "&").split("#");
+      const file = path ? normalize(join(dirname(name), decodeURIComponent(path))) : name;
+      const found = join(site, file.endsWith("/") || file === "." ? `${file}/index.html` : file);
+      count++;
+      if (!existsSync(found)) check(`${name} leads to ${address}`, false);
+      else if (anchor && ids[file === "." ? "index.html" : file] && !ids[file === "." ? "index.html" : file].has(decodeURIComponent(anchor))) check(`${name}: there is a place ${address}`, false);
+      if (address.startsWith("/")) check(`${name}: ${address} is right in any folder`, false);
+    }
+  }
+  check("there are links", count > 1000, count);
+}
+
+// -- From a web server ------------------------------------------------------------------------------------------------------
+
+const server = createServer((request, response) => {
+  const path = decodeURIComponent(new URL(request.url, "http://host").pathname);
+  const file = join(site, path.startsWith(BASE) ? path.slice(BASE.length) : "nothing");
+  const whole = path.endsWith("/") ? join(file, "index.html") : file;
+  if (!existsSync(whole) || statSync(whole).isDirectory()) return response.writeHead(404).end();
+  return response.writeHead(200, { "Content-Type": TYPES[extname(whole)] ?? "application/octet-stream" }).end(readFileSync(whole));
+});
+await new Promise((done) => server.listen(0, "127.0.0.1", done));
+const url = `http://127.0.0.1:${server.address().port}${BASE}`;
+
+async function read(browser) {
+  const { page, complaints } = await openPage(browser, url, { width: 1280, height: 800 });
+  await page.goto(url);
+  await page.waitForSelector("h1");
+  check("the start", /Where to begin/.test(await page.textContent("h1")));
+  await page.click(".VPSidebar a:has-text('Your first character')");
+  await page.waitForSelector("h1:has-text('ten minutes')");
+  check("a page by its link", page.url() === `${url}tutorial-first.html`, page.url());
+  check("its pictures", await page.evaluate(async () => {
+    const all = [...document.querySelectorAll(".vp-doc img")];
+    await Promise.all(all.map((image) => image.complete || new Promise((done) => { image.onload = image.onerror = done; })));
+    return all.length > 3 && all.every((image) => image.naturalWidth > 100);
+  }));
+  await page.click("a[href*='glossary.html#slot']");
+  await page.waitForSelector("h1:has-text('Words')");
+  check("a word in the glossary", page.url().endsWith("glossary.html#slot"), page.url());
+
+  await page.click(".DocSearch-Button, .VPNavBarSearch button");
+  await page.fill(".VPLocalSearchBox input", "crumpled");
+  await page.waitForSelector(".VPLocalSearchBox .result", { timeout: 15000 });
+  const results = await page.locator(".VPLocalSearchBox .result").count();
+  check("search finds", results > 0, results);
+  await page.click(".VPLocalSearchBox .result >> nth=0");
+  await page.waitForSelector(".VPLocalSearchBox", { state: "detached" });
+
+  await page.goto(`${url}tutorial-first.html`);
+  await page.waitForSelector(".live-skin button");
+  await page.waitForTimeout(500); // the page comes to life
+  await page.click(".live-skin button");
+  const frame = await (await page.waitForSelector(".live-skin iframe")).contentFrame();
+  await frame.waitForFunction(() => globalThis.peltApp?.stage.mesh && globalThis.peltApp.subject(), null, { timeout: 60000 });
+  check("a live skin", await frame.evaluate(() => globalThis.peltApp.character().skins.length) === 2);
+  check("nothing complains", !complaints.length, complaints.join("; "));
+  await page.context().close();
+}
+
+async function fits(browser) {
+  const { page, complaints } = await openPage(browser, url, { width: 1280, height: 800 });
+  await page.goto(`${url}try/index.html`);
+  await page.waitForSelector("text=/drop/i", { timeout: 30000 });
+  check("the page that fits", !complaints.length, complaints.join("; "));
+  await page.goto(`${url}live/face/index.html`);
+  await page.waitForFunction(() => globalThis.peltApp?.stage.mesh, null, { timeout: 60000 });
+  check("the face", !complaints.length, complaints.join("; "));
+  await page.context().close();
+}
+
+// -- As files -----------------------------------------------------------------------------------------------------------------
+
+async function readFiles(browser) {
+  const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
+  await page.goto(`file://${site}/index.html`);
+  check("styles, as files", await page.evaluate(() => getComputedStyle(document.querySelector(".VPSidebar")).position) === "fixed");
+  await page.click(".vp-doc a[href*='tutorial-first.html'] >> nth=0");
+  check("links, as files", /ten minutes/.test(await page.textContent("h1")), page.url());
+  check("pictures, as files", await page.evaluate(() => [...document.querySelectorAll(".vp-doc img")].some((image) => image.naturalWidth > 100)));
+  await page.context().close();
+}
+
+checkLinks();
+const browser = await launch();
+try {
+  await read(browser);
+  await fits(browser);
+  await readFiles(browser);
+} finally {
+  await browser.close();
+  server.close();
+}
+process.exit(failed ? 1 : 0);
