@@ -16,6 +16,9 @@ for (const name of readdirSync(process.argv[2], { recursive: true })) {
     text = text.replaceAll(BASE, "./").replace("<head>", `<head>${found}`);
   } else if (name.endsWith(".css")) {
     text = text.replaceAll(`${BASE}assets/`, "./").replaceAll(BASE, "../");
+  } else if (name.includes("localSearchIndex")) { // one long string, of JSON
+    text = text.replaceAll(BASE, "@here@").replace(/;export\{(\w+) as default\};?\s*$/, `.replaceAll("@here@",${HERE});export{$1 as default};`);
+    if (!text.includes(HERE)) left++, console.error(`relocate: ${name} is not what it was expected to be`);
   } else {
     // Addresses inside of markup are relative to the page; whole strings are computed.
     text = text.replace(/((?:href|src)=\\?["'])\/__pelt__\//g, "$1./");

@@ -10,15 +10,15 @@ const pages = { "docs/README.md": "index.md", "README.md": "about.md", "CHANGELO
 for (const name of readdirSync(join(source, "docs")).filter((file) => file.endsWith(".md"))) pages[`docs/${name}`] ??= name;
 const live = { arm: "Move the arm yourself: its true shape, its skin, and where they differ", body: "Move the body yourself: a human body in captured motion", face: "Play the face: its key points, and where the soft cache trusts them", box: "Look at the box and its lamp" };
 
-function link(from, target) {
+function link(from, target, shown) {
   const [path, anchor] = target.split("#");
   const file = posix.normalize(posix.join(posix.dirname(from), path));
   const hash = anchor === undefined ? "" : `#${anchor}`;
   if (pages[file]) return pages[file] + hash;
-  if (file.startsWith("docs/pictures/")) return file.slice(5);
+  if (file.startsWith("docs/pictures/") && shown) return file.slice(5);
   const full = join(source, file);
   if (!existsSync(full) || statSync(full).isDirectory()) throw new Error(`${from} links ${target}, which is no file`);
-  const copy = `source/${file}.txt`;
+  const copy = /\.(png|webp)$/.test(file) ? `source/${file}` : `source/${file}.txt`;
   mkdirSync(dirname(join(stage, "public", copy)), { recursive: true });
   copyFileSync(full, join(stage, "public", copy));
   return `./${copy}`;
@@ -28,7 +28,7 @@ function convert(from, text) {
   // Fences, code that is set in, and code in lines stay as they are.
   const parts = text.split(/(^```[^\n]*\n[\s\S]*?^```$|^(?: {4}[^\n]*\n)+|`[^`\n]+`)/m);
   return parts.map((part, i) => i % 2 ? part : part
-    .replace(/\]\(((?!https?:|mailto:|#)[^)\s]+)\)/g, (_, target) => `](${link(from, target)})`)
+    .replace(/(!\[[^\]]*)?\]\(((?!https?:|mailto:|#)[^)\s]+)\)/g, (_, image, target) => `${image ?? ""}](${link(from, target, image !== undefined)})`)
     .replace(/^<!-- live: (\w+) -->$/gm, (_, name) => existsSync(join(stage, "public/live", name)) ? `<LiveSkin name="${name}" what="${live[name]}" />` : "")
     .replace(/\{\{/g, "{​{")).join("");
 }
