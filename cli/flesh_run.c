@@ -262,7 +262,7 @@ static json_t *sum_up(const running *r, const cli_args *args) {
         cli_say(args, "  skin touches skin in %u poses, and is left %.3g deep in it in pose %zu\n", touching, deepest,
                 worst);
     else if (touching)
-        cli_say(args, "  skin touches skin in %u poses, and is nowhere left in it\n", touching);
+        cli_say(args, "  skin touches skin in %u poses, and is nowhere left in it but perhaps in creases\n", touching);
     return pelt_json_pack("{solved:u, core_seconds:f, newton_steps:u, touching:u, penetration:f}", solved, seconds,
                           steps, touching, deepest);
 }

@@ -84,7 +84,7 @@ typedef struct pelt_solid_report {
     double least_det; /* the least det F of all quadrature points */
     double energy;
     uint32_t touching;  /* vertices of the skin that push, or would without no_contact */
-    double penetration; /* how deep skin lies in skin, deeper than at rest; 0: nothing does */
+    double penetration; /* how deep skin lies in skin that it went through, deeper than at rest; not in creases */
 } pelt_solid_report;
 
 /* A solid with all that its poses share: the pattern of the matrix, colours of elements, what contact may ignore. */
