@@ -136,6 +136,8 @@ static void stretches_of_motion_stay_together(void **state) {
     pelt_deal_examples(bundle, all, fold);
     for (int e = 2; e < 120; e++) changes += fold[e] != fold[e - 1];
     assert_in_range(changes, 8, 11);
+    assert_true(pelt_has_motion(bundle, all));
+    assert_false(pelt_has_motion(bundle, made(bundle, 51, false)));
     pelt_bundle_free(bundle);
 }
 
@@ -194,7 +196,7 @@ static void a_blend_with_other_weights_is_found(void **state) {
     if (!skin) fail_msg("%s", error.text);
     assert_string_equal(chosen(&front)->name, "--method ssd --blend fit");
     assert_non_null(report.holdout);
-    assert_near(report.holdout->rms, chosen(&front)->rms, 0);
+    assert_int_equal(report.holdout->frame_count, 29); /* so few are left out one at a time, all but the first */
     assert_true(report.holdout->rel_err < 1e-3);
     pelt_fit_report_free(&report), pelt_front_free(&front), pelt_bytes_free(skin), pelt_bundle_free(bundle);
 }

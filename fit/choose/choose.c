@@ -52,7 +52,14 @@ typedef struct choosing {
     pelt_contender imaged; /* with mirror images, if that was tried: */
     double imaged_left;    /* of the error without */
     pelt_contender *plain; /* the same without, if images are kept; NULL: they are not */
+    pelt_contender alone;  /* the one taken, on examples that are left out one at a time */
+    bool has_motion;       /* of several joints */
 } choosing;
+
+static void forget(pelt_contender *c) {
+    for (uint32_t k = 0; k < c->fold_count; k++) pelt_measure_free(c->measures[k]);
+    c->fold_count = 0;
+}
 
 /* -- Errors -------------------------------------------------------------------------------------------------------- */
 
@@ -426,11 +433,6 @@ static pelt_result open_imaged_fold(choosing *s, int own, pelt_error *error) {
                : pelt_fold_open(&s->fold, &s->mirror.bundle, all, dealt, own, s->unclean, &s->progress, s->told, error);
 }
 
-static void forget(pelt_contender *c) {
-    for (uint32_t k = 0; k < c->fold_count; k++) pelt_measure_free(c->measures[k]);
-    c->fold_count = 0;
-}
-
 /* Tries a candidate with images on its own first folds, as long as that helps. */
 static pelt_result try_images(choosing *s, const pelt_contender *c, uint32_t folds, pelt_error *error) {
     forget(&s->imaged);
@@ -461,7 +463,8 @@ static pelt_result mirror(choosing *s, pelt_contender **chosen, pelt_error *erro
     pelt_contender *c = *chosen;
     bool learns = c->options.corrective != PELT_CORRECTIVE_NONE || c->options.blend == PELT_BLEND_FIT ||
                   c->options.blend == PELT_BLEND_JOINTS;
-    if (!learns || !c->fold_count || s->budget.error > 0 || judged(s, c->rms) > c->rms) return PELT_OK;
+    if (!learns || !c->fold_count || s->budget.error > 0 || c->rms < EXACT * (double)s->bundle->mesh.diagonal)
+        return PELT_OK;
     pelt_result result = pelt_mirror_open(&s->mirror, s->bundle, s->examples, error);
     if (result || s->mirror.axis < 0) return result;
     const pelt_contender *first = quick(s, c);
@@ -475,6 +478,62 @@ static pelt_result mirror(choosing *s, pelt_contender **chosen, pelt_error *erro
     else
         s->plain = c, *chosen = &s->imaged;
     return PELT_OK;
+}
+
+/* -- What to expect ------------------------------------------------------------------------------------------------ */
+
+/* With few examples a fit without a fifth of them is far worse than the skin will be: then what to expect of the one
+   taken is found by leaving out one at a time. Not of a motion: between its own frames there is nothing new. */
+static pelt_result leave_one_out(choosing *s, const pelt_contender *c, pelt_error *error) {
+    pelt_result result = PELT_OK;
+    int own = 0, *folds = s->folds;
+    forget(&s->alone);
+    if (s->examples.count > PELT_MOST_FOLDS || !c->fold_count || s->has_motion) return PELT_OK;
+    s->alone = (pelt_contender){.options = c->options, .row = c->row, .size = c->size, .mirror = c->mirror};
+    s->folds = PELT_NEW(s->arena, s->examples.count, int);
+    if (!s->folds) return s->folds = folds, pelt_no_memory(error);
+    for (size_t e = 0; e < s->examples.count; e++) s->folds[e] = folds[e] < 0 ? -1 : own++;
+    for (int i = 0; i < own && !result && !s->alone.remark; i++) {
+        result = c->mirror ? open_imaged_fold(s, i, error) : open_fold(s, i, error);
+        if (!result) result = try_one(s, &s->alone, s->told, error);
+    }
+    s->folds = folds;
+    if (s->alone.remark) forget(&s->alone); /* it cannot be fitted so: the other figure stays */
+    return result;
+}
+
+/* The examples that a candidate was tried on, fold by fold. */
+static pelt_examples list_held(choosing *s, const pelt_contender *c) {
+    pelt_examples held = {.list = PELT_NEW(s->arena, s->examples.count, pelt_example)};
+    bool alone = c == &s->alone;
+    uint32_t done = 0;
+    for (int own = 0; own < PELT_CHOICE_FOLDS && done < c->fold_count && held.list; own++) {
+        size_t before = held.count;
+        for (size_t e = 0; e < s->examples.count; e++) {
+            if (alone ? own > 0 || s->folds[e] < 0 : s->folds[e] != own) continue;
+            held.list[held.count++] = s->examples.list[e];
+        }
+        done += held.count > before;
+    }
+    return held;
+}
+
+/* What is known of errors in new poses. */
+typedef struct expected {
+    pelt_measure *measure; /* NULL: nothing */
+    pelt_examples held;
+} expected;
+
+static pelt_result expect(choosing *s, const pelt_contender *c, expected *e, pelt_error *error) {
+    *e = (expected){0};
+    if (!c->fold_count) return PELT_OK;
+    pelt_result result = leave_one_out(s, c, error);
+    if (result) return result;
+    if (s->alone.fold_count) c = &s->alone;
+    e->held = list_held(s, c);
+    if (pelt_arena_failed(s->arena)) return pelt_no_memory(error);
+    e->measure = pelt_pool_folds(s->bundle, c, error);
+    return e->measure ? PELT_OK : error->code;
 }
 
 /* -- What is told -------------------------------------------------------------------------------------------------- */
@@ -534,19 +593,6 @@ static pelt_result tell(choosing *s, const pelt_contender *chosen, pelt_front *f
 
 /* -- The final fit ------------------------------------------------------------------------------------------------- */
 
-/* The examples of the folds that a candidate was tried on, fold by fold. */
-static pelt_examples list_held(choosing *s, const pelt_contender *c) {
-    pelt_examples held = {.list = PELT_NEW(s->arena, s->examples.count, pelt_example)};
-    uint32_t done = 0;
-    for (int own = 0; own < PELT_CHOICE_FOLDS && done < c->fold_count && held.list; own++) {
-        size_t before = held.count;
-        for (size_t e = 0; e < s->examples.count; e++)
-            if (s->folds[e] == own) held.list[held.count++] = s->examples.list[e];
-        done += held.count > before;
-    }
-    return held;
-}
-
 /* Fits to all examples; if that is too large, chooses again. */
 static pelt_bytes *fit_all(choosing *s, pelt_contender *c, pelt_fit_report *report, pelt_front *front,
                            pelt_error *error) {
@@ -557,11 +603,13 @@ static pelt_bytes *fit_all(choosing *s, pelt_contender *c, pelt_fit_report *repo
         if (c->mirror && pelt_add_images(s->bundle, c->mirror - 1, s->arena, s->examples, &examples, error))
             return NULL;
         front->examples = examples;
-        pelt_measure *forecast = report && c->fold_count ? pelt_pool_folds(s->bundle, c, error) : NULL;
-        if (report && c->fold_count && !forecast) return NULL;
+        expected known_errors;
+        if (expect(s, c, &known_errors, error)) return NULL;
+        pelt_fold_close(&s->fold);
+        pelt_mirror_close(&s->mirror);
         options.progress = s->progress;
         if (s->budget.bytes > 0) options.no_confidence = 1; /* bytes that are counted go into the skin itself */
-        pelt_forecasted known = {forecast, list_held(s, c), front, s->told};
+        pelt_forecasted known = {known_errors.measure, known_errors.held, front, s->told};
         pelt_bytes *bytes = pelt_fit_forecast(s->bundle, examples, &options, &known, report, error);
         if (!bytes || !(s->budget.bytes > 0) || (double)bytes->size <= s->budget.bytes) {
             if (bytes) ((pelt_candidate *)front->list)[front->chosen].bytes = (double)bytes->size;
@@ -636,7 +684,11 @@ static pelt_result compare(choosing *s, pelt_contender **chosen, pelt_error *err
     s->folds = PELT_NEW(s->arena, s->examples.count, int);
     if (!s->folds) return pelt_no_memory(error);
     pelt_deal_examples(s->bundle, s->examples, s->folds);
-    pelt_result result = open_fold(s, 0, error);
+    bool together = false; /* what moves one joint alone is a sweep, however evenly */
+    uint32_t movers;
+    pelt_result result = pelt_move_together(s->bundle, s->examples, &movers, &together, error);
+    s->has_motion = together && pelt_has_motion(s->bundle, s->examples);
+    if (!result) result = open_fold(s, 0, error);
     if (!result && !s->fold.held.count) return *chosen = usual(s), PELT_OK;
     if (!result) result = screen(s, 0.35, error);
     if (!result) result = try_smaller(s, 0.4, error);
@@ -652,8 +704,6 @@ static pelt_bytes *choose(choosing *s, pelt_fit_report *report, pelt_front *fron
         chosen = usual(s);
     else if (compare(s, &chosen, error) || mirror(s, &chosen, error))
         return NULL;
-    pelt_fold_close(&s->fold);
-    pelt_mirror_close(&s->mirror);
     return fit_all(s, chosen, report, front, error);
 }
 
@@ -679,7 +729,7 @@ pelt_bytes *pelt_choose(pelt_bundle *bundle, pelt_examples examples, const pelt_
     pelt_fold_close(&s->fold);
     pelt_mirror_close(&s->mirror);
     for (size_t i = 0; i < s->count; i++) forget(&s->list[i]);
-    forget(&s->imaged);
+    forget(&s->imaged), forget(&s->alone);
     if (bytes && front)
         front->arena = s->arena, front->seconds = pelt_wall_seconds() - wall,
         front->cpu_seconds = pelt_cpu_seconds() - cpu;

@@ -24,6 +24,10 @@ double pelt_budget_share(const pelt_budget *budget, double bytes, double seconds
    those of the blend with the file's weights; *relative is 0 if that is exact. */
 double pelt_forecast(size_t count, const double *squares, const double *blend, double *relative);
 
+/* Whether some example moves two things, of how many that move. */
+pelt_result pelt_move_together(const pelt_bundle *bundle, pelt_examples examples, uint32_t *movers, bool *together,
+                               pelt_error *error);
+
 /* How many examples, at most a twentieth of all, have more than half of the squared error; 0: not so few. *share is
    theirs. */
 size_t pelt_few_with_most(size_t count, const float *rms, double *share);
@@ -34,7 +38,7 @@ pelt_result pelt_doubt_forecast(pelt_arena *arena, const pelt_bundle *bundle, pe
 
 /* -- Candidates (candidates.c) --------------------------------------------------------------------------------------- */
 
-enum { PELT_CHOICE_FOLDS = 5, PELT_MOST_CONTENDERS = 64 };
+enum { PELT_CHOICE_FOLDS = 5, PELT_MOST_FOLDS = 32, PELT_MOST_CONTENDERS = 64 };
 
 /* A candidate while it is tried. Its size is what a budget can change: displacements per vertex (kernel) or per joint
    (eigen), poses (psd, wpsd); 0: the default. */
@@ -45,7 +49,7 @@ typedef struct pelt_contender {
     int mirror;            /* 1, 2, 3: with mirror images of the examples along x, y, z; 0: without */
     double bytes, seconds; /* of a frame */
     uint32_t fold_count;
-    pelt_measure *measures[PELT_CHOICE_FOLDS];
+    pelt_measure *measures[PELT_MOST_FOLDS];
     double rms, rel_err; /* over these */
     bool is_racing;
     const char *remark;
@@ -74,6 +78,9 @@ pelt_measure *pelt_pool_folds(const pelt_bundle *bundle, const pelt_contender *c
    the same value of each, and a fold would lose all of them. Mirror images go where their examples go: the image of a
    symmetric pose is the pose itself. */
 void pelt_deal_examples(const pelt_bundle *bundle, pelt_examples all, int *fold);
+
+/* Whether some clip is a motion. */
+bool pelt_has_motion(const pelt_bundle *bundle, pelt_examples all);
 
 /* The examples without a fold, which all candidates share, and what fits of "kernel" share among them. */
 typedef struct pelt_fold {

@@ -35,6 +35,14 @@ void pelt_deal_examples(const pelt_bundle *bundle, pelt_examples all, int *fold)
                 fold[e] = fold[o];
 }
 
+bool pelt_has_motion(const pelt_bundle *bundle, pelt_examples all) {
+    for (size_t begin = 0, end; begin < all.count; begin = end) {
+        for (end = begin + 1; end < all.count && all.list[end].clip == all.list[begin].clip;) end++;
+        if (pelt_is_motion(bundle, all.list + begin, end - begin)) return true;
+    }
+    return false;
+}
+
 /* -- A fold -------------------------------------------------------------------------------------------------------- */
 
 pelt_result pelt_fold_open(pelt_fold *fold, pelt_bundle *bundle, pelt_examples all, const int *folds, int own,
@@ -114,6 +122,7 @@ pelt_result pelt_fold_try(pelt_fold *fold, pelt_contender *c, bool timed, double
     pelt_fitting own = fold->fitting, *f = &own;
     const pelt_arrangement *arrangement;
     own.options = c->options;
+    own.options.holdout = -1; /* what the fold keeps is all there is to see: steps of joints need enough of it */
     own.rough = true;
     *error = (pelt_error){0};
     if (c->options.corrective == PELT_CORRECTIVE_KERNEL) {

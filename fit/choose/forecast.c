@@ -112,11 +112,20 @@ static pelt_result look_at_poses(void *user, pelt_error *error) {
     return PELT_OK;
 }
 
-pelt_result pelt_doubt_forecast(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
-                                const pelt_measure *held, pelt_findings *findings, pelt_error *error) {
+pelt_result pelt_move_together(const pelt_bundle *bundle, pelt_examples examples, uint32_t *movers, bool *together,
+                               pelt_error *error) {
     PELT_SCOPED pelt_arena *work = pelt_arena_new(0);
     doubting d = {.arena = work, .bundle = bundle, .examples = examples};
     pelt_result result = work ? pelt_stage(work, look_at_poses, &d, error) : pelt_no_memory(error);
+    *movers = d.movers, *together = d.together;
+    return result;
+}
+
+pelt_result pelt_doubt_forecast(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples,
+                                const pelt_measure *held, pelt_findings *findings, pelt_error *error) {
+    uint32_t movers;
+    bool together;
+    pelt_result result = pelt_move_together(bundle, examples, &movers, &together, error);
     if (result) return result;
     double share = 0;
     size_t few = held ? pelt_few_with_most(held->frame_count, held->frame_rms, &share) : 0;
@@ -125,7 +134,7 @@ pelt_result pelt_doubt_forecast(pelt_arena *arena, const pelt_bundle *bundle, pe
                   "%zu of %u held-out examples have %.0f%% of the squared error: they lie beyond the others, and say "
                   "little of new poses; examples between would help",
                   few, held->frame_count, 100 * share);
-    if (d.movers > 1 && !d.together)
+    if (movers > 1 && !together)
         pelt_find(findings, arena, PELT_WARNING, "one-joint-each",
                   "every example moves one joint alone, so nothing shows how the skin looks when several move: expect "
                   "larger errors there than in the held-out examples, and add some that move several");
