@@ -4,7 +4,7 @@
 #include "fuzz/fuzz_cache.h"
 #include "io/kept.h"
 #include "samples/samples.h"
-#include <math.h>
+#include <unistd.h>
 
 /* The head up to the bound, as test/make_seeds writes it for the same character. */
 enum { HEAD = 48 };

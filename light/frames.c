@@ -6,6 +6,7 @@
 #include "io/io.h"
 #include "io/pfm.h"
 #include "rig/json.h"
+#include "rig/ranks.h"
 #include "rig/text.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -108,6 +109,7 @@ static pelt_result check_or_write(const pelt_light_frames *store, uint32_t frame
                           path);
         json_decref(there);
     }
+    pelt_rank_wait(); /* all have looked before the first one writes */
     if (result == PELT_ERROR_FORMAT) {
         result = remove_frames(store, frames, error);
         if (!result) result = pelt_bytes_write(&(pelt_bytes){(void *)text, strlen(text)}, path, error);

@@ -69,6 +69,7 @@ static pelt_result gather_half(training *t, uint32_t frame, uint32_t half, float
 pelt_result pelt_relight_gather(training *t, pelt_error *error) {
     float *values = PELT_NEW(t->view->arena, 3 * t->view->point_count, float);
     if (!values) return pelt_no_memory(error);
+    pelt_rank_wait(); /* all know which frames were there */
     for (uint32_t i = 0; i < t->gather_count; i++) {
         if (t->there[i]) continue;
         pelt_rank_keeps(true);

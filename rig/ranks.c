@@ -93,27 +93,69 @@ static void agree(size_t count, size_t row_count, const pelt_made *rows) {
 
 /* Packs elements by their index, or unpacks them. */
 static void pack(const pelt_made *row, size_t begin, size_t end, char *packed, bool back) {
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin; i < end; i++, packed += row->size) {
         char *element = (char *)row->base + row->index[i] * row->size;
-        memcpy(back ? element : packed + i * row->size, back ? packed + i * row->size : element, row->size);
+        memcpy(back ? element : packed, back ? packed : element, row->size);
     }
 }
 
+/* The bytes of a row that a rank makes end here. */
+static size_t row_end(const pelt_made *row, size_t count, uint32_t rank) {
+    size_t each = row->index ? row->per * row->size : row->size, end = share_end(count, rank) * each;
+    size_t total = !row->total ? each * count : row->index ? row->total * row->size : row->total;
+    return end < total ? end : total;
+}
+
+static size_t row_begin(const pelt_made *row, size_t count, uint32_t rank) {
+    return rank ? row_end(row, count, rank - 1) : 0;
+}
+
 static void exchange(const pelt_made *row, size_t count) {
-    size_t each = row->index ? row->per * row->size : row->size, total = row->total, *ends;
     if (!row->size) return;
-    total = !total ? each * count : row->index ? total * row->size : total;
-    ends = room_for(all.count * sizeof *ends);
-    for (uint32_t r = 0; r < all.count; r++) {
-        size_t end = share_end(count, r) * each;
-        ends[r] = end < total ? end : total;
-    }
+    size_t *ends = room_for(all.count * sizeof *ends), begin = row_begin(row, count, all.rank);
+    for (uint32_t r = 0; r < all.count; r++) ends[r] = row_end(row, count, r);
+    size_t total = ends[all.count - 1];
     char *packed = row->index ? room_for(total) : NULL;
-    size_t begin = all.rank ? ends[all.rank - 1] : 0;
-    if (packed) pack(row, begin / row->size, ends[all.rank] / row->size, packed, false);
+    if (packed) pack(row, begin / row->size, ends[all.rank] / row->size, packed + begin, false);
     all.gather(all.user, packed ? packed : row->base, ends);
     if (packed) pack(row, 0, total / row->size, packed, true);
     free(packed), free(ends);
+}
+
+/* What a rank makes of all rows, to or from one stretch of bytes; returns its end. */
+static char *pack_share(size_t count, size_t row_count, const pelt_made *rows, uint32_t rank, char *packed, bool back) {
+    for (size_t r = 0; r < row_count; r++) {
+        const pelt_made *row = &rows[r];
+        if (!row->size) continue;
+        size_t begin = row_begin(row, count, rank), size = row_end(row, count, rank) - begin;
+        if (row->index)
+            pack(row, begin / row->size, (begin + size) / row->size, packed, back);
+        else
+            memcpy(back ? (char *)row->base + begin : packed, back ? packed : (char *)row->base + begin, size);
+        packed += size;
+    }
+    return packed;
+}
+
+/* All rows at once, if they are small: then an exchange takes as long as getting through at all. */
+static bool exchange_together(size_t count, size_t row_count, const pelt_made *rows) {
+    const size_t small = (size_t)4 << 20;
+    size_t total = 0, *ends;
+    for (size_t r = 0; r < row_count; r++) total += rows[r].size ? row_end(&rows[r], count, all.count - 1) : 0;
+    if (total > small) return false;
+    char *packed = room_for(total), *at = packed;
+    ends = room_for(all.count * sizeof *ends);
+    for (uint32_t k = 0; k < all.count; k++) {
+        size_t size = 0;
+        for (size_t r = 0; r < row_count; r++)
+            size += rows[r].size ? row_end(&rows[r], count, k) - row_begin(&rows[r], count, k) : 0;
+        ends[k] = (k ? ends[k - 1] : 0) + size;
+    }
+    pack_share(count, row_count, rows, all.rank, packed + (all.rank ? ends[all.rank - 1] : 0), false);
+    if (total) all.gather(all.user, packed, ends);
+    for (uint32_t k = 0; k < all.count; k++) at = pack_share(count, row_count, rows, k, at, true);
+    free(packed), free(ends);
+    return true;
 }
 
 /* What only its maker has changed is the exclusive or of everybody's changes. */
@@ -128,6 +170,7 @@ static void combine(const pelt_made *row, uint8_t *before) {
 void pelt_rank_exchange(size_t count, size_t row_count, const pelt_made *rows) {
     if (all.count == 1 || pelt_in_loop()) return;
     agree(count, row_count, rows);
+    if (exchange_together(count, row_count, rows)) return;
     for (size_t r = 0; r < row_count; r++) exchange(&rows[r], count);
 }
 
