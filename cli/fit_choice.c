@@ -62,6 +62,7 @@ json_t *cli_front_json(const pelt_front *front, uint32_t vertex_count) {
     if (!front->count) return json_decref(list), json_null();
     for (size_t i = 0; i < front->count; i++)
         list = pelt_json_append(list, candidate_json(&front->list[i], vertex_count));
-    return pelt_json_pack("{chosen:z, why:s, mirror:o, candidates:o}", front->chosen, front->why,
-                          front->mirror ? json_stringn("xyz" + front->mirror - 1, 1) : json_null(), list);
+    return pelt_json_pack(
+        "{chosen:z, why:s, mirror:o, candidates:o}", front->chosen, front->why,
+        front->mirror ? pelt_json_text((const char *const[]){"x", "y", "z"}[front->mirror - 1]) : json_null(), list);
 }
