@@ -28,7 +28,8 @@ typedef struct skin_edit {
     uint32_t *slot_of; /* [joint of the content] index in the skin; UINT32_MAX: not in it */
     uint32_t before;   /* joints of the file */
     uint32_t count;
-    uint32_t *added; /* [count - before] joints of the content */
+    uint32_t *added;   /* [count - before] joints of the content */
+    uint32_t *rebound; /* [before] joint of the content whose bind replaces the file's; UINT32_MAX: none */
 } skin_edit;
 
 /* A node with a mesh that changes. */
@@ -126,7 +127,24 @@ static void add_nodes(edit *e) {
 
 /* -- Skins ----------------------------------------------------------------------------------------------------------- */
 
-static void begin_skin(edit *e, skin_edit *skin, const gltf_skin *from) {
+static bool weights_differ(const edit *e, uint32_t first, uint32_t count);
+
+/* True if no primitive keeps the weights that refer to a skin of the file. */
+static bool is_left(const edit *e, int32_t skin) {
+    const gltf_editing *b = &e->base;
+    for (uint32_t node = 0; node < b->scene.node_count; node++) {
+        if (b->scene.skins_of[node] != skin || b->scene.meshes[node] < 0) continue;
+        const json_t *mesh = json_array_get(json_object_get(b->out->root, "meshes"), (size_t)b->scene.meshes[node]);
+        size_t changed = 0;
+        for (uint32_t i = 0; i < b->parts.count; i++)
+            changed +=
+                b->parts.list[i].node == node && weights_differ(e, b->parts.list[i].first, b->parts.list[i].count);
+        if (changed != json_array_size(json_object_get(mesh, "primitives"))) return false;
+    }
+    return true;
+}
+
+static void begin_skin(edit *e, skin_edit *skin, const gltf_skin *from, int32_t index) {
     uint32_t n = e->content->skeleton->joint_count;
     if (skin->begun) return;
     *skin = (skin_edit){.begun = true,
@@ -140,6 +158,17 @@ static void begin_skin(edit *e, skin_edit *skin, const gltf_skin *from) {
     for (uint32_t j = 0; j < n; j++)
         if (e->twin_of[j] != UINT32_MAX && slots[e->twin_of[j]]) skin->slot_of[j] = slots[e->twin_of[j]] - 1;
     skin->before = skin->count = from->joint_count;
+    skin->rebound = PELT_NEW(e->base.out->arena, from->joint_count, uint32_t);
+    for (uint32_t i = 0; i < from->joint_count; i++) skin->rebound[i] = UINT32_MAX;
+    if (!is_left(e, index)) return;
+    /* Nothing needs the old binds of a skin that is left: its joints keep their slots, and readers find one bind. */
+    for (uint32_t j = 0; j < n; j++) {
+        uint32_t joint = e->base.joint_of[j];
+        if (skin->slot_of[j] != UINT32_MAX || joint == UINT32_MAX || !slots[joint]) continue;
+        if (skin->rebound[slots[joint] - 1] != UINT32_MAX) continue;
+        skin->slot_of[j] = slots[joint] - 1;
+        skin->rebound[slots[joint] - 1] = j;
+    }
 }
 
 static void want_joint(skin_edit *skin, uint32_t joint) {
@@ -180,11 +209,16 @@ static void raise_root(edit *e, const skin_edit *skin, json_t *object) {
 /* Writes a skin with added joints. Its matrices map from the mesh's space, which is `place` in the scene. */
 static void finish_skin(edit *e, skin_edit *skin, const gltf_skin *from, const pelt_affine *place, json_t *object) {
     gltf_output *out = e->base.out;
-    if (skin->count == skin->before) return;
+    bool same = skin->count == skin->before;
+    for (uint32_t i = 0; i < skin->before; i++) same &= skin->rebound[i] == UINT32_MAX;
+    if (same) return;
     double(*binds)[12] = pelt_alloc(out->arena, skin->count, sizeof *binds);
     json_t *joints = pelt_gltf_get(out, object, "joints", json_array);
     for (uint32_t i = 0; i < skin->before; i++)
-        memcpy(binds[i], e->base.g->bundle->skeleton.inverse_bind[from->joints[i]], sizeof *binds);
+        memcpy(binds[i],
+               skin->rebound[i] == UINT32_MAX ? e->base.g->bundle->skeleton.inverse_bind[from->joints[i]]
+                                              : e->content->skeleton->inverse_bind[skin->rebound[i]],
+               sizeof *binds);
     for (uint32_t i = skin->before; i < skin->count; i++) {
         uint32_t joint = skin->added[i - skin->before];
         pelt_affine bind;
@@ -555,7 +589,7 @@ static bool prepare_skin(edit *e, node_edit *n) {
     gltf_editing *b = &e->base;
     int32_t index = b->scene.skins_of[n->node];
     n->skin = n->skinned ? &e->skins[index] : PELT_NEW(b->out->arena, 1, skin_edit);
-    begin_skin(e, n->skin, n->skinned ? &b->scene.skins[index] : NULL);
+    begin_skin(e, n->skin, n->skinned ? &b->scene.skins[index] : NULL, index);
     for (uint32_t j = 0; !n->skinned && j < e->content->skeleton->joint_count; j++)
         if (e->twin_of[j] == (uint32_t)b->scene.rigid_joints[n->node]) want_joint(n->skin, j);
     for (uint32_t i = n->begin; i < n->end; i++) {

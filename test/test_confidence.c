@@ -387,7 +387,7 @@ static void the_program_writes_what_is_expected(void **state) {
     static char text[1 << 16];
     assert_int_equal(pelt("sample arm -o . --vertices 300 --frames 60 --quiet"), 0);
     assert_int_equal(pelt("fit arm.glb --train train --method ssd --holdout 0 -o arm.pelt"), 0);
-    assert_non_null(strstr(program_output, "confidence: of "));
+    assert_non_null(strstr(program_output, " regions, calibrated on "));
     json_t *info = pelt_json("info arm.pelt");
     json_t *about = json_object_get(json_array_get(json_object_get(info, "files"), 0), "confidence");
     size_t regions = json_array_size(json_object_get(about, "regions"));

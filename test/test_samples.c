@@ -2,6 +2,7 @@
 
 #include "samples/samples.h"
 #include "test/test.h"
+#include <pelt/export.h>
 
 static pelt_bundle *make(const char *name, uint32_t vertices, uint32_t frames) {
     pelt_error error = {0};
@@ -670,6 +671,28 @@ static void a_known_deformation_twists_limbs_evenly_and_swells_them(void **state
     pelt_bundle_free(bundle);
 }
 
+/* Its file binds the mesh in another pose than the one at rest, which the sample is bound in. */
+static void a_character_that_is_bound_anew_has_no_second_bind(void **state) {
+    (void)state;
+    pelt_error error = {0};
+    const char *file = test_data("chars/CesiumMan.glb");
+    char path[256];
+    if (!file) skip();
+    pelt_bundle *bundle = pelt_bundle_read(file, &error);
+    if (!bundle) fail_msg("%s", error.text);
+    uint32_t joints = bundle->skeleton.joint_count;
+    assert_int_equal(pelt_sample_known(bundle, &(pelt_sample_options){.frames = 2}, &error), PELT_OK);
+    snprintf(path, sizeof path, "%s/man.glb", test_folder());
+    assert_int_equal(pelt_export_bundle(bundle, path, &error), PELT_OK);
+    pelt_bundle *again = pelt_bundle_read(path, &error);
+    if (!again) fail_msg("%s", error.text);
+    assert_int_equal(again->skeleton.joint_count, joints);
+    for (uint32_t j = 0; j < joints; j++)
+        for (int i = 0; i < 12; i++)
+            assert_near(again->skeleton.inverse_bind[j][i], bundle->skeleton.inverse_bind[j][i], 1e-5);
+    pelt_bundle_free(again), pelt_bundle_free(bundle);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meshes_are_closed_outward_and_have_the_exact_number_of_vertices),
@@ -695,6 +718,7 @@ int main(void) {
         cmocka_unit_test(unknown_names_and_absurd_sizes_are_refused_with_a_sentence),
         cmocka_unit_test(variants_are_the_same_shape_with_more_vertices),
         cmocka_unit_test(a_known_deformation_twists_limbs_evenly_and_swells_them),
+        cmocka_unit_test(a_character_that_is_bound_anew_has_no_second_bind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
