@@ -165,7 +165,8 @@ static void the_method_is_chosen_unless_one_or_a_blend_is_named(void **state) {
     assert_string_equal(text_of(taken, "method"), text_of(fit, "method"));
     assert_near(number(taken, "bytes"), number(fit, "bytes"), 0);
     assert_true(number(fit, "bytes_per_vertex") <= 60 && json_array_size(list) > 6);
-    assert_near(number(taken, "rel_err"), number(json_object_get(fit, "holdout"), "rel_err"), 1e-9);
+    /* Few examples are left out one at a time for the forecast, and by fifths for the choice. */
+    assert_near(number(taken, "rel_err") / number(json_object_get(fit, "holdout"), "rel_err"), 1, 0.2);
     json_decref(fit);
     static const char *const bad[][2] = {
         {"--budget '60 bytes/vertex' --method kernel", "--budget"},
