@@ -3,7 +3,8 @@
 // DUMP.bin is made by test/dump_blend.c or test/dump_skin.c. three.js loads each file, plays each clip at the same
 // times, and every vertex of every mesh, in the order of the scene, is compared. Exit 1 when one is off by more than
 // 1e-5 of the diagonal of the rest pose. Morph targets are off, since pelt reads none as motion, unless MORPHS is set;
-// then normals are compared too, if the dump has any, and may be off by 0.05 degrees.
+// then normals are compared too, if the dump has any, and may be off by 0.1 degrees: where there are more
+// targets than players take, they are approximated, and how well depends on how a processor rounds.
 
 import { readFileSync } from "node:fs";
 import { AnimationMixer, MathUtils, Matrix3, Matrix4, Vector3, Vector4 } from "three";
@@ -11,7 +12,7 @@ import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
 import { readDump, vertexRanges } from "./dump.mjs";
 
 const TOLERANCE = 1e-5;
-const NORMAL_TOLERANCE = 0.05; // degrees
+const NORMAL_TOLERANCE = 0.1; // degrees
 
 // Textures need a browser and move no vertex.
 globalThis.self = globalThis;
