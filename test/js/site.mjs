@@ -57,7 +57,7 @@ async function read(browser) {
     return all.length > 3 && all.every((image) => image.naturalWidth > 100);
   }));
   await page.click("a[href*='glossary.html#slot']");
-  await page.waitForSelector("h1:has-text('Words')");
+  await page.waitForSelector("h1:has-text('Glossary')");
   check("a word in the glossary", page.url().endsWith("glossary.html#slot"), page.url());
 
   await page.click(".DocSearch-Button, .VPNavBarSearch button");
