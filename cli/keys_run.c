@@ -65,15 +65,16 @@ static pelt_result play(running *r, pelt_error *error) {
 
 static pelt_result check_engine(const running *r, pelt_error *error) {
     const pelt_keys *keys = r->keys;
-    if (pelt_engine_points(r->engine) >= keys->engine_point_count &&
-        pelt_engine_components(r->engine) == keys->component_count &&
-        pelt_engine_controls(r->engine) == r->frames->control_count)
-        return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_DATA,
-                     "the engine has %u points of %u values and %u controls, but the key points need %u of %u, and "
-                     "there are %u controls",
-                     pelt_engine_points(r->engine), pelt_engine_components(r->engine), pelt_engine_controls(r->engine),
-                     keys->engine_point_count, keys->component_count, r->frames->control_count);
+    if (!pelt_engine_suits(r->engine, keys))
+        return pelt_fail(
+            error, PELT_ERROR_DATA,
+            "the engine has %u points of %u values, but the key points were trained on %u points of %u: "
+            "start the engine that they were trained with (--points N sets the points of the built-in face)",
+            pelt_engine_points(r->engine), pelt_engine_components(r->engine), keys->engine_point_count,
+            keys->component_count);
+    if (pelt_engine_controls(r->engine) == r->frames->control_count) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_DATA, "the engine has %u controls, but the clip has %u",
+                     pelt_engine_controls(r->engine), r->frames->control_count);
 }
 
 static pelt_result prepare(running *r, const pelt_soft_cache_options *options, bool keep_all, pelt_error *error) {

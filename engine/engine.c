@@ -110,6 +110,10 @@ void pelt_engine_close(pelt_engine *e) {
 uint32_t pelt_engine_points(const pelt_engine *e) { return e->points; }
 uint32_t pelt_engine_components(const pelt_engine *e) { return e->components; }
 uint32_t pelt_engine_controls(const pelt_engine *e) { return e->controls; }
+bool pelt_engine_suits(const pelt_engine *e, const pelt_keys *keys) {
+    return (e->points == keys->engine_point_count || e->points == keys->point_count) &&
+           e->components == keys->component_count;
+}
 const char *pelt_engine_control_name(const pelt_engine *e, uint32_t control) {
     return e->face ? pelt_face_control_name(control) : NULL;
 }

@@ -32,6 +32,9 @@ uint32_t pelt_engine_controls(const pelt_engine *engine);
 /* The name of a control, or NULL if unknown. */
 const char *pelt_engine_control_name(const pelt_engine *engine, uint32_t control);
 
+/* Whether it computes the points that key points were trained on: all of them, or those of the first of two meshes. */
+bool pelt_engine_suits(const pelt_engine *engine, const pelt_keys *keys);
+
 /* The mesh of its points at rest, or NULL if unknown. */
 const pelt_mesh *pelt_engine_mesh(const pelt_engine *engine);
 

@@ -218,6 +218,14 @@ static void controls_are_matched_by_name(void **state) {
     assert_non_null(strstr(slurp("e.txt"), "has a control \"jawDrop\", which the engine does not know"));
 }
 
+/* The same rig with more points has others in the places of the keys. */
+static void an_engine_of_other_points_is_refused(void **state) {
+    (void)state;
+    assert_int_equal(run("PELT keys run face.keys f/face.test.csv --engine face --points 900 -o no.pc2 2> e.txt"), 1);
+    assert_non_null(strstr(slurp("e.txt"), "the engine has 900 points of 3 values, but the key points were trained on "
+                                           "700 points of 3"));
+}
+
 /* A point cache of 8 frames of 40 points, with one value of 3e38. */
 static void a_value_beyond_all_others_is_refused(void **state) {
     (void)state;
@@ -335,6 +343,7 @@ int main(void) {
         cmocka_unit_test(misuse_is_told_apart_from_failure),
         cmocka_unit_test(shots_are_whole_numbers),
         cmocka_unit_test(controls_are_matched_by_name),
+        cmocka_unit_test(an_engine_of_other_points_is_refused),
         cmocka_unit_test(a_value_beyond_all_others_is_refused),
         cmocka_unit_test(keys_on_one_mesh_drive_another),
         cmocka_unit_test(running_writes_like_another_cache),

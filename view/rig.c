@@ -25,7 +25,7 @@ static bool suits(const pelt_engine *engine, const pelt_keys *keys) {
         const char *one = pelt_engine_control_name(engine, c), *other = pelt_keys_control_name(keys, c);
         if (one && other && strcmp(one, other)) return false;
     }
-    return pelt_engine_points(engine) >= keys->engine_point_count && pelt_engine_components(engine) == 3 &&
+    return pelt_engine_suits(engine, keys) && keys->component_count == 3 &&
            (!keys->control_count || keys->control_count == controls);
 }
 

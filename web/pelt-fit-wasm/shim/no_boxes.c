@@ -59,5 +59,6 @@ void view_player_free(view_player *player) { (void)player; }
 void view_rig_free(view_rig *rig) { (void)rig; }
 void pelt_input_close(pelt_input *input) { (void)input; }
 uint32_t pelt_engine_points(const pelt_engine *engine) { return (void)engine, 0; }
+bool pelt_engine_suits(const pelt_engine *engine, const pelt_keys *keys) { return (void)engine, (void)keys, false; }
 uint32_t pelt_engine_components(const pelt_engine *engine) { return (void)engine, 0; }
 uint32_t pelt_engine_controls(const pelt_engine *engine) { return (void)engine, 0; }
