@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PANEL = 108, GAP = 4, PLAN = 3 * PANEL + 2 * GAP, NOVEL = 3, FULL_SAMPLES = 256 };
+enum { SMALL = 108, LARGE = 264, GAP = 4, NOVEL = 3, FULL_SAMPLES = 256 };
 
 static const double places[NOVEL][2] = {{0.13, 0.2}, {0.55, 0.7}, {0.87, 0.36}};
 
@@ -15,6 +15,8 @@ typedef struct figure {
     pelt_light_view *view;
     pelt_relight_keys keys;
     uint32_t threads;
+    int panel,
+        plan; /* sides of the small panels and of the large one, which shows the picture's own pixels up to 800 */
     pelt_relight_figure *image;
     float *values;                         /* [point_count][3] */
     float *direct, *full, *filled, *shown; /* [pixels][3] */
@@ -30,14 +32,16 @@ static void put_pixel(pelt_relight_figure *image, int x, int y, const uint8_t rg
     to[3] = 255;
 }
 
-static void put_dot(pelt_relight_figure *image, double x, double y, const uint8_t rgb[3]) {
+/* A dot at fractions of the plan's sides. */
+static void put_dot(figure *f, const double at[2], const uint8_t rgb[3]) {
     static const uint8_t dark[3] = {20, 20, 20};
+    int x = (int)floor(at[0] * f->plan), y = (int)floor(at[1] * f->plan);
     for (int pass = 0; pass < 2; pass++) {
-        double radius = pass ? 1.6 : 2.4;
-        for (int j = -3; j <= 3; j++)
-            for (int i = -3; i <= 3; i++)
-                if (i * i + j * j <= radius * radius)
-                    put_pixel(image, (int)floor(x) + i, (int)floor(y) + j, pass ? rgb : dark);
+        double radius = (pass ? 1.9 : 2.8) * f->panel / SMALL;
+        int reach = (int)ceil(radius);
+        for (int j = -reach; j <= reach; j++)
+            for (int i = -reach; i <= reach; i++)
+                if (i * i + j * j <= radius * radius) put_pixel(f->image, x + i, y + j, pass ? rgb : dark);
     }
 }
 
@@ -119,32 +123,31 @@ static pelt_result gather_light(figure *f, const pelt_light *light, uint32_t see
 static void put_plan(figure *f) {
     static const uint8_t green[3] = {60, 220, 60}, paper[3] = {255, 255, 255};
     const pelt_light_grid *grid = &f->file->facts.grid;
-    int size = PLAN;
     double at[2];
-    put_panel(f, f->shown, 1.6f * white_of(f), 0, 0, size);
+    put_panel(f, f->shown, 1.6f * white_of(f), 0, 0, f->plan);
     for (uint32_t i = 0; i < f->keys.keys->key_count; i++)
         if (faces_camera(f->view, &f->keys.points[i]) && project(f->view, f->keys.points[i].position, at))
-            put_dot(f->image, at[0] * size, at[1] * size, paper);
+            put_dot(f, at, paper);
     for (uint32_t i = 0; i < grid->columns * grid->rows; i++) {
         pelt_light light = pelt_light_grid_light(f->view, grid, i);
-        if (project(f->view, light.position, at)) put_dot(f->image, at[0] * size, at[1] * size, green);
+        if (project(f->view, light.position, at)) put_dot(f, at, green);
     }
 }
 
 static pelt_result put_novel(figure *f, int index, pelt_error *error) {
     pelt_light light = pelt_light_grid_at(f->view, &f->file->facts.grid, places[index][0], places[index][1]);
-    int x = PLAN + GAP + index * (PANEL + GAP);
+    int panel = f->panel, x = f->plan + GAP + index * (panel + GAP);
     pelt_result result = gather_light(f, &light, (uint32_t)index, error);
     if (result) return result;
     shade(f, f->filled);
     float white = white_of(f);
-    put_panel(f, f->shown, white, x, PANEL + GAP, PANEL);
+    put_panel(f, f->shown, white, x, panel + GAP, panel);
     if (index == 1) put_plan(f);
     shade(f, f->full);
-    put_panel(f, f->shown, white, x, 0, PANEL);
+    put_panel(f, f->shown, white, x, 0, panel);
     for (size_t i = 0; i < 3 * f->view->pixel_count; i++)
         f->shown[i] = 10 * fabsf(f->full[i] - f->filled[i]) * f->view->pixels[i / 3].albedo[i % 3];
-    put_panel(f, f->shown, white, x, 2 * (PANEL + GAP), PANEL);
+    put_panel(f, f->shown, white, x, 2 * (panel + GAP), panel);
     return PELT_OK;
 }
 
@@ -157,7 +160,11 @@ pelt_result pelt_relight_draw(pelt_relight_file *file, uint32_t threads, pelt_re
     for (int i = 0; i < 4; i++) *buffers[i] = PELT_NEW(view->arena, 3 * pixels, float);
     f.values = PELT_NEW(view->arena, 3 * view->point_count, float);
     f.picture = PELT_NEW(view->arena, 3 * pixels, float);
-    image->width = PLAN + NOVEL * (PANEL + GAP), image->height = PLAN;
+    f.panel = ((int)view->height - 2 * GAP) / 3;
+    if (f.panel < SMALL) f.panel = SMALL;
+    if (f.panel > LARGE) f.panel = LARGE;
+    f.plan = 3 * f.panel + 2 * GAP;
+    image->width = (uint32_t)(f.plan + NOVEL * (f.panel + GAP)), image->height = (uint32_t)f.plan;
     size_t bytes = 4 * (size_t)image->width * image->height;
     image->rgba = PELT_NEW(view->arena, bytes, uint8_t);
     pelt_result result = pelt_relight_keys_open(&f.keys, view, &file->keys, error);
