@@ -29,7 +29,7 @@ static int run(const cli_args *args) {
     const char *folder = cli_value(args, "output");
     if (!folder) folder = "demo-out";
     if (strchr(folder, ' '))
-        return cli_misuse(args, "the demo's folder must not have a space in its name: \"%s\"", folder);
+        return cli_misuse(args, "the name of the demo's folder must not contain a space: \"%s\"", folder);
     static const struct {
         const char *why, *command;
     } tour[] = {
@@ -63,11 +63,11 @@ static int run(const cli_args *args) {
 const cli_command cli_demo = {
     "demo",
     "[-o DIR]",
-    "The whole tour on the built-in sample.",
+    "Runs the whole tour on a built-in character.",
     NULL,
     run,
     0,
     0,
-    {{"output", "DIR", "Where its files go; default demo-out."}},
+    {{"output", "DIR", "Where to put its files; default demo-out."}},
     .example = "pelt demo -o demo-out",
 };

@@ -100,7 +100,7 @@ void cli_print_man_page(void) {
         print_man_options(cli_commands[i]->options);
         if (cli_commands[i]->example) printf(".PP\nExample: "), print_roff(cli_commands[i]->example), printf("\n");
     }
-    printf(".SH EXIT STATUS\n0 done, 1 the job failed, 2 misuse.\n");
+    printf(".SH EXIT STATUS\n0 success, 1 the job failed, 2 the command line was wrong.\n");
 }
 
 /* -- docs/reference.md --------------------------------------------------------------------------------------------- */
@@ -160,14 +160,14 @@ static bool is_wanted(const char *verb) {
 
 void cli_print_reference(void) {
     printf("# Reference\n\nEvery command and option of pelt " PELT_VERSION
-           ". `pelt help --markdown` writes this page from the table that the program itself uses; `pelt VERB --help` "
+           ". `pelt help --markdown` writes this page from the tables that the program itself uses; `pelt VERB --help` "
            "prints the part about VERB.\n\n| you want to | |\n|---|---|\n");
     for (size_t i = 0; i < WANTS; i++) {
         printf("| %s |", wants[i].want);
         for (size_t k = 0; wants[i].verbs[k]; k++) printf(" [%s](#pelt-%s)", wants[i].verbs[k], wants[i].verbs[k]);
         printf(" |\n");
     }
-    printf("\nExit status: 0 done, 1 the job failed, 2 the command line was wrong.\n\n## Everywhere\n");
+    printf("\nExit status: 0 success, 1 the job failed, 2 the command line was wrong.\n\n## Everywhere\n");
     print_markdown_options(cli_common_options, "Option");
     for (size_t i = 0; i < WANTS; i++) {
         printf("\n## %s\n", wants[i].want);

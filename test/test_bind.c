@@ -165,7 +165,7 @@ static void options_are_set_by_name(void **state) {
         {"width", "nan", "width: expected a number from 0.001 to 1000, not nan"},
         {"rbf", "soup", "rbf: there is no choice \"soup\"; choose from mixed, gaussian, exp"},
         {"method", "", "method: there is no choice \"\"; choose from ssd, joints, psd, wpsd, eigen, kernel"},
-        {"drive", "x", "drive: is a list, which has no text: set it in the struct"},
+        {"drive", "x", "drive:  is a list and cannot be set from text: set it in the struct"},
         {"colour", "red", "name: there is no option called \"colour\""}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(pelt_fit_options_set(&o, wrong[i][0], wrong[i][1], &error), PELT_ERROR_ARGUMENT);

@@ -522,7 +522,7 @@ static void samples_are_made_of_files_and_with_seams(void **state) {
     assert_non_null(strstr(program_errors, "would be overwritten"));
     assert_int_not_equal(pelt("sample seam/elbow.glb --variant flat -o x"), 0);
     assert_int_not_equal(pelt("sample elbow --variant torn -o x"), 0);
-    assert_non_null(strstr(program_errors, "torn: no such variant"));
+    assert_non_null(strstr(program_errors, "torn: there is no such variant"));
 }
 
 int main(void) {

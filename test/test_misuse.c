@@ -176,8 +176,8 @@ static void lists_without_their_pointer_and_clips_that_are_null_are_refused(void
     pelt_example holes[] = {{s.clip, 0, 1}, {NULL, 0, 1}};
     pelt_examples none = {7, NULL}, gap = {2, holes}, kept, held;
     pelt_fit_options psd = {.method = PELT_METHOD_PSD};
-    REFUSED(pelt_fit(s.bundle, none, &psd, NULL, &error), ARGUMENT, "examples: 7 are counted, but their list is NULL");
-    REFUSED(pelt_fit(s.bundle, gap, &psd, NULL, &error), ARGUMENT, "examples: the clip of number 1 is NULL");
+    REFUSED(pelt_fit(s.bundle, none, &psd, NULL, &error), ARGUMENT, "examples: the count is 7, but the list is NULL");
+    REFUSED(pelt_fit(s.bundle, gap, &psd, NULL, &error), ARGUMENT, "examples: clip 1 is NULL");
     REFUSED(pelt_fit(s.bundle, gap, NULL, NULL, &error), ARGUMENT, "number 1 is NULL");
     REFUSED(pelt_measure_examples(&s.skin, s.bundle, gap, 1, &error), ARGUMENT, "number 1 is NULL");
     REFUSED(!pelt_hold_out(s.bundle, gap, 0.2, &kept, &held, &error), ARGUMENT, "number 1 is NULL");
@@ -279,10 +279,10 @@ static void lists_in_options_that_have_a_count_alone_are_refused(void **state) {
     pelt_drive_rule rules[] = {
         {.joints = "*", .turn_count = 2}, {.joints = "*", .twist_count = 2}, {.joints = "*", .bend_count = 2}};
     pelt_fit_options o = {.method = PELT_METHOD_JOINTS, .joints.drive = &no_rules};
-    REFUSED(pelt_fit(s.bundle, s.examples, &o, NULL, &error), ARGUMENT, "drive: 2 rules are counted");
+    REFUSED(pelt_fit(s.bundle, s.examples, &o, NULL, &error), ARGUMENT, "drive: there should be 2 rules");
     for (int i = 0; i < 3; i++) {
         o.joints.drive = &(pelt_drive_rules){1, &rules[i]};
-        REFUSED(pelt_fit(s.bundle, s.examples, &o, NULL, &error), ARGUMENT, "drive: rule 1: fractions are counted");
+        REFUSED(pelt_fit(s.bundle, s.examples, &o, NULL, &error), ARGUMENT, "drive: rule 1: there should be fractions");
     }
     static const struct {
         pelt_fit_options options;
