@@ -46,8 +46,8 @@ test("what a device cannot do is refused by the limit's name and number", async 
   assert.match(said.threeNegative, /RangeError: character -1 is requested/);
   assert.match(said.gpuForeign, /PeltError: this pose belongs to another skin/);
   assert.match(said.gpuRoom, /RangeError: 2 characters are requested, but there is room for 1/);
-  assert.match(said.noGpu, /there is no WebGPU here/);
-  assert.match(said.noAdapter, /WebGPU finds no graphics device here/);
+  assert.match(said.noGpu, /this browser has no WebGPU/);
+  assert.match(said.noAdapter, /WebGPU found no graphics device/);
   assert.deepEqual([said.keys, said.disposed], [true, 2]);
   assert.match(said.lostContext, /PeltError: the WebGL context was lost/);
   assert.match(said.lostDevice, /PeltError: the WebGPU device was lost/);
