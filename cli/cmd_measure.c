@@ -63,8 +63,11 @@ static json_t *say_expectation(const cli_args *args, const pelt_measure *m) {
     cli_say(args, "  confidence: correlation %.2f with the true error of each frame (logarithms)", e->correlation);
     for (int i = 0; i < 2; i++) {
         double worse = e->at[i].called ? 100.0 * e->at[i].worse / e->at[i].called : 0;
-        cli_say(args, "; of %u frames forecast to be better than %.4g (%s), %.1f%% are worse", e->at[i].called,
-                e->at[i].bar, names[i], worse);
+        if (e->at[i].called)
+            cli_say(args, "; of %u frames forecast to be better than %.4g (%s), %.1f%% are worse", e->at[i].called,
+                    e->at[i].bar, names[i], worse);
+        else
+            cli_say(args, "; no frame is forecast to be better than %.4g (%s)", e->at[i].bar, names[i]);
         bars = pelt_json_append(
             bars, pelt_json_pack("{bar:f, called:u, worse:u}", e->at[i].bar, e->at[i].called, e->at[i].worse));
     }

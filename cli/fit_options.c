@@ -146,7 +146,7 @@ static bool agrees_with_preset(const reader *r, const cli_method *words) {
         if (!is_list(name) && !changes_nothing(r->options, name, cli_value(r->args, r->args->command->options[i].name)))
             other = r->args->command->options[i].name;
     }
-    if (other) cli_fail("--%s: contradicts the preset %s; remove one of the two", other, words->preset);
+    if (other) cli_fail("--%s: the preset %s sets it to something else; remove one of the two", other, words->preset);
     return !other;
 }
 

@@ -205,6 +205,8 @@ static int no_such_command(const char *word) {
         cli_fail("there is no command \"%s\"; did you mean `pelt %s`?", word, near);
     else if (!access(word, F_OK))
         cli_fail("\"%s\" is a file, and a command must come first; try `pelt info %s`", word, word);
+    else if (strpbrk(word, "./"))
+        cli_fail("\"%s\" is neither a command nor an existing file; `pelt help` lists the commands", word);
     else
         cli_fail("there is no command \"%s\"; `pelt help` lists them", word);
     return CLI_MISUSE;

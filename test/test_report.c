@@ -589,7 +589,7 @@ static void rows_are_sorted_by_their_error(void **state) {
     const char *frames = strstr(html, "Worst frames");
     assert_true(strstr(frames, "<b>kernel") && strstr(frames, "<b>kernel") < strstr(frames, "<b>ssd"));
     assert_string_equal(c->page.rows[0].method, "unmeasured");
-    assert_non_null(strstr(html, "Jump is how far the error of a point leaps from one frame to the next"));
+    assert_non_null(strstr(html, "Jump is the largest change of a point's error from one frame to the next"));
     free(html);
     free(c);
 }
