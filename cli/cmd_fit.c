@@ -396,10 +396,10 @@ const cli_command cli_fit = {
     "next to it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE. Named "
     "controls are columns of body.CLIP.csv, one row per frame, or tracks of the file. If a file has several objects, "
     "each may have its own cache, body.OBJECT.CLIP.pc2. A cache that has a single point where the file splits a vertex "
-    "at a seam, as Blender writes it, is matched to the file. --method ssd, alone or with --blend distance, needs no "
-    "examples: its weights come from the file, or from the distance to the bones. Without --method, every method is "
-    "tried on examples held out in turn, and the best one is fitted; other options apply to all methods, and methods "
-    "that do not use a given option are not tried. The training error is that of the skin that is written; the "
+    "at a seam, as Blender writes it, is matched to the file.\n\n--method ssd, alone or with --blend distance, needs "
+    "no examples: its weights come from the file, or from the distance to the bones.\n\nWithout --method, every method "
+    "is tried on examples held out in turn, and the best one is fitted; other options apply to all methods, and "
+    "methods that do not use a given option are not tried. The training error is that of the skin that is written; the "
     "held-out error comes from fits that did not see those examples.",
     run,
     1,
@@ -416,8 +416,8 @@ const cli_command cli_fit = {
      {"from", "OLD.examples", "Also fit to the examples that an earlier fit kept; their caches are not needed.",
       CLI_INPUT},
      {"keep", "NEW.examples",
-      "Keep all examples of this fit for later fits, each vertex to within 0.00001 of the diagonal; smaller than "
-      "caches.",
+      "Keep all examples of this fit for later fits, each vertex to within 0.00001 of the diagonal; the file is "
+      "smaller than the caches.",
       CLI_OUTPUT},
      {"every", "N", "Train on every N-th frame only; default 1, all frames."},
      CLI_EXAMPLE_OPTIONS,

@@ -349,7 +349,8 @@ static int run_verb(const cli_args *args, const char *verb, pelt_engine *engine)
     pelt_keys keys = {0};
     pelt_input input;
     if (args->input_count <= first)
-        return cli_misuse(args, "an input is missing: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
+        return cli_misuse(args,
+                          "an input is missing; usage: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
     const char *path = training ? cli_value(args, "from") : args->inputs[1];
     if (training && !cli_value(args, "output"))
         return cli_misuse(args, "-o FILE.keys is missing: name the file to write");
@@ -388,8 +389,8 @@ const cli_command cli_keys = {
     "train learns from clips of points (.npy, .pc2, ...; controls in a .csv next to them), from controls that an "
     "engine evaluates (.csv), and from logs of missed frames (.misses). run computes a face or other rig from its "
     "controls, with the keys alone wherever they can be trusted; measure compares with the truth; speed times the "
-    "reconstruction (--points, --basis). An engine is face, face:FILE.glb, FILE.so or pipe:COMMAND; docs/howto-keys.md "
-    "has examples.",
+    "reconstruction (--points, --basis).\n\nAn engine is face, face:FILE.glb, FILE.so or pipe:COMMAND; "
+    "docs/howto-keys.md has examples.",
     run,
     1,
     CLI_MAX_INPUTS,

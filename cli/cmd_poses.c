@@ -223,8 +223,9 @@ const cli_command cli_poses = {
     "Without --from, you get the rest pose, every joint at its limits, then whole-body poses in which joints move "
     "together as in the file's clips. A joint that the clips rotate by 10 degrees or more has its limits from them; "
     "any other joint has those of the body part that its name suggests: knees and elbows bend one way, fingers curl, "
-    "helpers stay. With --from, you get the frames that reveal most about all the others. POSES.glb is the character's "
-    "own file with a single clip, one key per pose; every pose can be reached from the rest pose on a straight path.",
+    "helpers stay.\n\nWith --from, you get the frames that reveal most about all the others.\n\nPOSES.glb is the "
+    "character's own file with a single clip, one key per pose; every pose can be reached from the rest pose on a "
+    "straight path.",
     run,
     1,
     1,

@@ -86,16 +86,15 @@ const cli_command cli_sample = {
     "sample",
     "NAME|FILE.glb -o DIR",
     "Writes a built-in character, or your own with a known deformation, as a bundle of examples.",
-    "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), "
-    "biceps (the arm's elbow, with the control \"tension\" in .csv files), wrist (the arm's wrist, "
-    "twisting by 170 degrees), humanoid (53 joints, for speed) or hand (EigenSkin's experiment: sweeps and grasps of "
-    "16 joints, simulated by finite elements as `pelt flesh` does, in about two minutes of processor time). The true "
-    "deformation of the others is given by a formula that linear blending cannot match; that of humanoid is the blend "
-    "itself. FILE.glb is a character of your own, "
-    "with weights: DIR/FILE.glb, which keeps all that is in the file, gets clips with a truth given by a formula "
-    "(limbs twist evenly along their length and "
-    "swell where joints bend), so that methods can be compared on it before there are examples. face is a slow face "
-    "rig for `pelt keys`: clips of points (.npy) with their controls (.csv).",
+    "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), biceps "
+    "(the arm's elbow, with a control \"tension\" in .csv files), wrist (the arm's wrist, twisting by 170 degrees), "
+    "humanoid (53 joints, for speed) or hand (EigenSkin's experiment: sweeps and grasps of 16 joints, simulated with "
+    "finite elements as `pelt flesh` does, in about two minutes of CPU time). Their true shapes, except the hand's, "
+    "follow a formula that linear blending cannot match; those of humanoid are the blend itself. face is a slow face "
+    "rig for `pelt keys`: clips of points (.npy) with their controls (.csv).\n\nFILE.glb is your own character, with "
+    "weights. DIR/FILE.glb keeps everything in the file and gets clips whose true shapes follow a formula: limbs twist "
+    "evenly along their length and swell where joints bend. With these you can compare methods before you have "
+    "examples.",
     run,
     1,
     1,

@@ -199,15 +199,14 @@ const cli_command cli_view = {
     "[SKIN|BUNDLE|BOX.keys|CLIP.npy...]",
     "Opens a page to inspect skins, pose their joints and fit new ones.",
     "Serves the page to this machine only (127.0.0.1), prints its address, and opens it if there is a display. The "
-    "address contains a key, without which nothing is shown. Ctrl-C ends it. Skins (.pelt) join the bundle (.glb, "
-    ".gltf) they were made for. BOX.keys are key points: of light (pelt relight), which can then be dragged, or of a "
-    "face (pelt keys), whose mesh is a bundle with as many vertices and whose clips are point caches with as many "
-    "points. --engine (face, face:FILE.glb, FILE.so or pipe:COMMAND, as for pelt keys) computes such a face from "
-    "controls that are pulled on the page; the built-in face has its own. --live STREAM lets the first character "
-    "follow poses as they come, one line each, as pelt eval --live reads them. Without inputs, drop bundles onto the "
-    "page. --export DIR writes the same as files for any web server: everything, frame by frame, except fitting and "
-    "light. With --with-fit the page fits too, in the browser: whoever opens it drops a character there, and nothing "
-    "leaves their machine.",
+    "address contains a key, without which nothing is shown. Ctrl-C ends it.\n\nSkins (.pelt) are shown on the bundle "
+    "(.glb, .gltf) they were made for; without inputs, drop bundles onto the page. BOX.keys are key points: of light "
+    "(pelt relight), which you can then drag, or of a face (pelt keys), shown on the bundle with as many vertices and "
+    "on the point caches with as many points. --engine (face, face:FILE.glb, FILE.so or pipe:COMMAND, as for pelt "
+    "keys) computes such a face as you move its controls; the built-in face needs none. --live STREAM lets the first "
+    "character follow poses as they arrive, one per line, as for pelt eval --live.\n\n--export DIR writes everything "
+    "as files for any web server, frame by frame, without fitting and light. With --with-fit the page can also fit in "
+    "the browser: visitors drop a character there, and nothing leaves their machine.",
     run,
     0,
     CLI_MAX_INPUTS,

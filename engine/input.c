@@ -204,7 +204,7 @@ static pelt_result list_names(pelt_input *input, const pelt_engine *engine, cons
     bool named = count && pelt_engine_control_name(engine, 0);
     if (!named) count = keys && keys->control_names ? keys->control_count : 0;
     if (!count) return PELT_OK;
-    *list = (name_list){named ? "the engine" : "the training", PELT_NEW(input->arena, count, const char *), count};
+    *list = (name_list){named ? "the engine" : "the training data", PELT_NEW(input->arena, count, const char *), count};
     if (!list->names) return pelt_no_memory(error);
     for (uint32_t c = 0; c < count; c++)
         list->names[c] = named ? pelt_engine_control_name(engine, c) : pelt_keys_control_name(keys, c);

@@ -35,15 +35,15 @@ static void bad_budgets_are_refused_in_a_sentence(void **state) {
         {"500", "no unit"},
         {"500 kB,", "comma"},
         {"kB", "number"},
-        {"-3 kB", "above 0"},
-        {"0 kB", "above 0"},
-        {"nan kB", "above 0"},
-        {"inf MB", "above 0"},
+        {"-3 kB", "positive"},
+        {"0 kB", "positive"},
+        {"nan kB", "positive"},
+        {"inf MB", "positive"},
         {"5 parsecs", "not a unit; use"},
         {"5 kBx", "not a unit; use"},
         {"5 kB, 6 MB", "another entry"},
         {"5 kB, 6 bytes/vertex", "two limits on bytes"},
-        {"1 mm, 1%", "two limits of the error"},
+        {"1 mm, 1%", "two limits on the error"},
         {"1 us, 2 ns/vertex", "two limits on time"},
         {"5 kB 6 us", "not a unit; use"},
     };
@@ -51,7 +51,7 @@ static void bad_budgets_are_refused_in_a_sentence(void **state) {
         pelt_budget b;
         pelt_error error = {0};
         assert_int_equal(pelt_budget_parse(bad[i][0], &b, &error), PELT_ERROR_ARGUMENT);
-        if (!strstr(error.text, bad[i][1]) || strncmp(error.text, "budget: ", 8))
+        if (!strstr(error.text, bad[i][1]) || strncmp(error.text, "budget", 6))
             fail_msg("%s: %s", bad[i][0], error.text);
     }
     pelt_bundle *bundle = sampled("box", 200);

@@ -214,9 +214,9 @@ static void controls_are_matched_by_name(void **state) {
         assert_near(heard[i], heard[0], 1e-9);
     }
     assert_int_equal(run("PELT keys measure face.keys other.npy 2> e.txt"), 1);
-    assert_non_null(strstr(slurp("e.txt"), "has a control \"jawDrop\", which the training does not know"));
+    assert_non_null(strstr(slurp("e.txt"), "has a control \"jawDrop\", which the training data does not have"));
     assert_int_equal(run("PELT keys run face.keys other.csv --engine face --points 700 2> e.txt"), 1);
-    assert_non_null(strstr(slurp("e.txt"), "has a control \"jawDrop\", which the engine does not know"));
+    assert_non_null(strstr(slurp("e.txt"), "has a control \"jawDrop\", which the engine does not have"));
 }
 
 /* A point cache of 8 frames of 40 points, with one value of 3e38. */

@@ -681,7 +681,7 @@ static void unexplained_vertices_are_counted(void **state) {
         bool counted = false, named = false;
         for (size_t i = 0; i < f.report.findings.count; i++)
             counted |= strstr(f.report.findings.list[i].text, text) != NULL;
-        snprintf(text, sizeof text, "the first is vertex %u:", first);
+        snprintf(text, sizeof text, "the first is vertex %u)", first);
         for (size_t i = 0; i < f.report.findings.count; i++)
             named |= strstr(f.report.findings.list[i].text, text) != NULL;
         assert_true(count > 5 && count < n - 5);
