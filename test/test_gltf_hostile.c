@@ -57,7 +57,7 @@ static void errors_name_the_place(void **state) {
     refuse("'name':'knee'", "'name':'knee','children':[0]", "is its own ancestor");
     refuse("'scene':0", "'scene':0,'scene':0", "its JSON is invalid at line 1");
     refuse("'scene':0", "'scene':0,'extensionsRequired':['KHR_draco_mesh_compression']",
-           "extensionsRequired[0]: the file cannot be read without the extension KHR_draco_mesh_compression");
+           "extensionsRequired[0]: the file requires the extension KHR_draco_mesh_compression");
 }
 
 static void harmless_extensions_are_accepted(void **state) {

@@ -216,7 +216,7 @@ static void bad_files_are_refused_with_a_sentence(void **state) {
                    {16, 200, "kept for joints that differ"},
                    {23, 1, "has too many clips or controls"},
                    {27, 1, "has too many clips or controls"},
-                   {28, 77, "other rest positions"},
+                   {28, 77, "rest positions or triangles differ"},
                    {40, 77, "kept for joints that differ"},
                    {51, 0xff, "has no bound"},
                    {53, 9, "too long"},

@@ -128,9 +128,9 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){P, .displacement.displacements = 8}, "displacements", "8");
     refused((pelt_fit_options){P, .displacement.displacements = 24}, "displacements", "must be 16 or 32");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &small, .control_scale_count = 1}}, "control_scale",
-            "0.001 to 1000");
+            "between 0.001 and 1000");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &large, .control_scale_count = 1}}, "control_scale",
-            "0.001 to 1000");
+            "between 0.001 and 1000");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &strange, .control_scale_count = 1}},
             "control_scale", "0.001 to 1000");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &nameless, .control_scale_count = 1}},
@@ -139,14 +139,14 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){F, .convex.lock_joints.count = 2}, "lock_joints", "missing");
     refused((pelt_fit_options){F, .convex.lock_vertex_count = 2}, "lock_vertices", "missing");
     refused((pelt_fit_options){J, .convex.lock_color = PELT_COLOR_COUNT}, "lock_color", "no choice 9");
-    refused((pelt_fit_options){W, .psd.poses = 2049}, "poses", "1 to 2048");
-    refused((pelt_fit_options){W, .wpsd.principal_joints = 65}, "principal_joints", "1 to 64");
-    refused((pelt_fit_options){W, .psd.width = 1e-4}, "width", "0.001 to 1000");
+    refused((pelt_fit_options){W, .psd.poses = 2049}, "poses", "between 1 and 2048");
+    refused((pelt_fit_options){W, .wpsd.principal_joints = 65}, "principal_joints", "between 1 and 64");
+    refused((pelt_fit_options){W, .psd.width = 1e-4}, "width", "between 0.001 and 1000");
     refused((pelt_fit_options){W, .psd.rotations = (pelt_rotations)3}, "rotations", "no choice 3");
-    refused((pelt_fit_options){E, .eigen.threshold = 0.6}, "threshold", "0.001 to 0.5");
+    refused((pelt_fit_options){E, .eigen.threshold = 0.6}, "threshold", "between 0.001 and 0.5");
     refused((pelt_fit_options){E, .eigen.fade = NAN}, "fade", "nan");
-    refused((pelt_fit_options){E, .eigen.per_joint = 65}, "per_joint", "1 to 64");
-    refused((pelt_fit_options){K, .kernel.per_vertex = 65}, "per_vertex", "1 to 64");
+    refused((pelt_fit_options){E, .eigen.per_joint = 65}, "per_joint", "between 1 and 64");
+    refused((pelt_fit_options){K, .kernel.per_vertex = 65}, "per_vertex", "between 1 and 64");
     refused((pelt_fit_options){K, .kernel.balance = 1.5}, "balance", "up to 1");
     refused((pelt_fit_options){K, .kernel.balance = NAN}, "balance", "nan");
     refused((pelt_fit_options){.holdout = 0.95}, "holdout", "up to 0.9");
@@ -160,7 +160,7 @@ static void options_that_make_no_sense_together_are_refused(void **state) {
     refused((pelt_fit_options){W, .psd.pose_choice = PELT_POSE_CHOICE_PCA}, "pose_choice", "all poses are kept");
     refused((pelt_fit_options){W, .psd.poses = 8, .wpsd.shared_width = 1}, "shared_width", "few poses");
     refused((pelt_fit_options){P, .psd = {.no_norm = 1, .norm_floor = 0.1}}, "norm_floor", "remove no_norm");
-    refused((pelt_fit_options){W, .psd = {.poses = 8, .norm_floor = 0.1}}, "norm_floor", "few poses");
+    refused((pelt_fit_options){W, .psd = {.poses = 8, .norm_floor = 0.1}}, "norm_floor", "limited number of poses");
     refused((pelt_fit_options){W, .psd.width = 1, .wpsd.shared_width = 1}, "shared_width", "a fixed width");
 }
 

@@ -281,7 +281,7 @@ test("bad files are refused in the library's words", () => {
   };
   const cases = [
     [new Uint8Array(), /a file is damaged or breaks its format/], [new ArrayBuffer(4096), /a file is damaged/],
-    [file.subarray(0, 60), /shorter than it says/], [file.subarray(0, file.length - 64), /shorter than it says/],
+    [file.subarray(0, 60), /shorter than it claims to be/], [file.subarray(0, file.length - 64), /shorter than it claims to be/],
     [spoiled(8, 99), /another version than this library/],
   ];
   for (const [bad, words] of cases)
