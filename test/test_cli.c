@@ -76,7 +76,7 @@ static void misuse_is_2_and_says_what_was_expected(void **state) {
         {"fit arm.glb --train train -o x.pelt --influences 2.5", "must be an integer"},
         {"fit arm.train.pc2 arm.glb --train train -o x.pelt", "as in pelt fit arm.glb ... CLIP=arm.train.pc2"},
         {"fit arm.glb --train train -o x.pelt --influences 65", "--influences must be between 1 and 64, not 65"},
-        {"fit arm.glb --train train -o x.pelt --holdout nan", "--holdout must be "},
+        {"fit arm.glb --train train -o x.pelt --holdout nan", "expected a number"},
         {"fit arm.glb --train train -o x.pelt --method psd --holdout 0.95", "--holdout must be at most 0.9, not 0.95"},
         {"fit arm.glb --train train -o x.pelt --weigh train:1=2e6 --blend fit", "at most 1e+06"},
         {"fit arm.glb --train train -o x.pelt --scale 1e10", "--scale must be between 1e-09 and 1e+09"},

@@ -544,7 +544,7 @@ static void page_says_in_plain_words_how_wrong_the_best_method_is(void **state) 
     character *c = character_make();
     char *html = page_html(&c->page);
     assert_well_formed(html);
-    assert_non_null(strstr(html, "On motion it has not seen, <b>kernel</b> is wrong by <b>0.18&#8239;%</b>"));
+    assert_non_null(strstr(html, "On motion it has not seen, <b>kernel</b> has an RMS error of <b>0.18&#8239;%</b>"));
     assert_non_null(strstr(html, "<b>1.1&#8239;%</b> at worst"));
     assert_non_null(strstr(html, "10&#8239;% of the error of plain blending"));
     assert_int_equal(count_of(html, "<tr class=\"best\"><th scope=\"row\" class=\"name\">kernel"), 1);

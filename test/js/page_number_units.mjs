@@ -80,6 +80,6 @@ test("a skin is told in words", async () => {
   assert.equal(timeText(figures, 1000), "2 µs per frame; half of 200 took 1.5 to 3");
   assert.equal(timeText(figures, 1000000), "2 ms per frame; half of 200 took 1.5 to 3");
   assert.equal(timeText({ ...figures, nanoseconds_low: 2, nanoseconds_high: 2 }, 1000), "2 µs per frame");
-  assert.equal(timeText(undefined, 1), "being measured");
+  assert.equal(timeText(undefined, 1), "measuring …");
   assert.equal(timeText(null, 1), "unknown");
 });
