@@ -40,12 +40,12 @@ test("what a device cannot do is refused by the limit's name and number", async 
   assert.match(said.maxBufferSize, /the skin needs \d+, but maxBufferSize of this device is 5000$/);
   assert.match(said.maxStorageBuffersPerShaderStage, /needs 5, but maxStorageBuffersPerShaderStage of this device is 4$/);
   assert.match(said.foreign, /PeltError: this pose belongs to another skin/);
-  assert.match(said.small, /RangeError: arrays of 9003 numbers are needed/);
+  assert.match(said.small, /RangeError: expected arrays of 9003 numbers/);
   assert.match(said.threeForeign, /PeltError: this pose belongs to another skin/);
-  assert.match(said.threeRoom, /RangeError: character 1 is requested, but there is room for 1/);
-  assert.match(said.threeNegative, /RangeError: character -1 is requested/);
+  assert.match(said.threeRoom, /RangeError: character 1 was requested, but there is room for 1/);
+  assert.match(said.threeNegative, /RangeError: character -1 was requested/);
   assert.match(said.gpuForeign, /PeltError: this pose belongs to another skin/);
-  assert.match(said.gpuRoom, /RangeError: 2 characters are requested, but there is room for 1/);
+  assert.match(said.gpuRoom, /RangeError: 2 characters were requested, but there is room for 1/);
   assert.match(said.noGpu, /this browser has no WebGPU/);
   assert.match(said.noAdapter, /WebGPU found no graphics device/);
   assert.deepEqual([said.keys, said.disposed], [true, 2]);

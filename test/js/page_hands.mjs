@@ -150,7 +150,7 @@ async function undoing(page) {
   check("and that is undone", close((await posed(page)).locals, turned.locals, 0));
   await evaluate(page, () => navigator.clipboard.writeText('{"joints": {"tail": {"rotation": [0, 0, 0, 1]}}}'));
   await page.getByRole("button", { name: "Paste" }).click();
-  await said(page, "This character has none of the joints of that pose: tail.").waitFor();
+  await said(page, "This character has none of the joints in that pose: tail.").waitFor();
   check("a pose without known joints is refused", close((await posed(page)).locals, turned.locals, 0));
   const { clip, frame } = await get(page);
   await page.locator("#panel-pull .quiet-link").click();

@@ -174,7 +174,7 @@ async function probe(page) {
   check("a vertex can be chosen by its number", (await marks(page))[1]?.text === `vertex 37 · ${short(errorNow)} off` && JSON.stringify(pairs) === JSON.stringify([short(errorNow), ...own.map(({ weight }) => `${(100 * weight).toFixed(1)} %`)]), JSON.stringify(pairs));
   await page.fill(".vertex-field", "700000");
   await page.keyboard.press("Enter");
-  check("a number that is none is told", /The vertices have the numbers 0 to \d+\./.test(await page.locator(".message.problem").last().textContent()));
+  check("a number that is none is told", /Vertices are numbered 0 to \d+\./.test(await page.locator(".message.problem").last().textContent()));
   await page.evaluate(() => document.activeElement.blur());
   await press(page, "Escape");
 }

@@ -136,7 +136,7 @@ export async function pullDetails({ page, check, openSubject }) {
   const half90 = [0, 0, Math.SQRT1_2, Math.SQRT1_2];
   await page.evaluate((q) => navigator.clipboard.writeText(JSON.stringify({ joints: { nose: {}, elbow: { rotation: q } }, controls: { x: 1 } })), half90);
   await page.getByRole("button", { name: "Paste", exact: true }).click();
-  await page.getByText("Not in this character, so left out: nose, x").waitFor({ timeout: 5000 });
+  await page.getByText("Left out, because this character does not have them: nose, x").waitFor({ timeout: 5000 });
   const elbowNow = () => page.evaluate(() => [...globalThis.peltApp.pose.locals.slice(10 * globalThis.test.jointNumber("elbow"), 10 * globalThis.test.jointNumber("elbow") + 4)]);
   check("a pose of another character is taken as far as it goes", close(await elbowNow(), half90, 1e-6));
   await page.evaluate(() => ["readText", "writeText"].forEach((name) => Object.defineProperty(navigator.clipboard, name, { value: () => Promise.reject(new Error("no")), configurable: true })));
