@@ -69,7 +69,7 @@ static bool weigh(const cli_args *args, pelt_bundle *bundle, const pelt_clip *co
         weights[frame] = (float)weight;
         return true;
     }
-    return cli_misuse(args, "--weigh: there is no frame %lu of a training clip \"%s\"", frame, word), false;
+    return cli_misuse(args, "--weigh: there is no frame %lu in a training clip named \"%s\"", frame, word), false;
 }
 
 bool cli_example_options(const cli_args *args, pelt_bundle *bundle, const pelt_clip ***clips, size_t *count) {

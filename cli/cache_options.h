@@ -8,18 +8,19 @@
 #define CLI_CACHE_OPTIONS                                                                                              \
     {"fix", NULL, "Apply axes, scale, offset, frames and order of misaligned caches; leave out bad examples.",         \
      .group = "Point caches"},                                                                                         \
-        {"axes", "X,Y,Z", "Which axes of caches are x, y, z: x,z,-y for caches with z up."},                           \
+        {"axes", "X,Y,Z", "Cache axes to read as x, y and z; for a cache with z up: x,z,-y."},                         \
         {"scale", "S", "Multiply caches by S: 0.01 for centimetres on a rig in metres."},                              \
         {"space", "rest|posed",                                                                                        \
-         "The pose that shapes were made in; default: detected for morph targets and .obj, posed for caches."},        \
-        {"offset", "X,Y,Z", "Add this to the points of caches, after axes and scale."}, {                              \
-        "frames", "N", "The frame of caches, counted from 0, that is the first key; -N: they start at key N."          \
+         "Pose in which the shapes were made; default: detected for morph targets and .obj, posed for caches."},       \
+        {"offset", "X,Y,Z", "Add this to every cache point, after axes and scale."}, {                                 \
+        "frames", "N", "Cache frame, counted from 0, that matches the first key; -N if the cache starts at key N."     \
     }
 
 /* Changes to examples before a fit. */
 #define CLI_EXAMPLE_OPTIONS                                                                                            \
     {"mirror", "x|y|z", "Also train on mirror images: left and right joints by name, vertices by position."}, {        \
-        "weigh", "CLIP:FRAME=W,...", "Weights of frames in fitted blends; 0 leaves them out, for all methods."         \
+        "weigh", "CLIP:FRAME=W,...",                                                                                   \
+            "Weight of a frame when blend weights are fitted; 0 leaves the frame out, in every method."                \
     }
 
 /* Applies them to the clips; may replace the list. False after a message. */

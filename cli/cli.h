@@ -179,7 +179,7 @@ json_t *cli_findings_json(pelt_findings findings);
 /* --level: the skin's level of detail. False after a message. */
 bool cli_level(const cli_args *args, pelt_skin *skin);
 #define CLI_LEVEL_OPTION                                                                                               \
-    { "level", "X", "Level of detail; default 0, the whole skin; 1.5 is half way from 1 to 2." }
+    { "level", "X", "Level of detail; default 0, the whole skin; 1.5 is halfway between 1 and 2." }
 /* What a skin's levels are like, in words. */
 json_t *cli_say_levels(const cli_args *args, const pelt_skin *skin);
 
@@ -199,7 +199,7 @@ void cli_say_regions(const cli_args *args, const pelt_measure *measure);
    .npy, stacked if there are several. False after a message. */
 bool cli_write_errors(const cli_args *args, const pelt_measure *const *measures, size_t count, bool several);
 #define CLI_ERROR_FILES                                                                                                \
-    {"frame-errors", "FILE.npy", "Write the error of every frame: rms and largest.", CLI_OUTPUT}, {                    \
+    {"frame-errors", "FILE.npy", "Write the rms and maximum error of every frame.", CLI_OUTPUT}, {                     \
         "vertex-errors", "FILE.npy", "Write the rms error of every vertex over all frames.", CLI_OUTPUT                \
     }
 

@@ -62,7 +62,7 @@ static bool read_numbers(const cli_args *args, const char *name, uint32_t *out, 
     }
     *count = (uint32_t)words;
     cli_list_free(list);
-    if (!good) cli_misuse(args, "--%s: expected 1 to %u numbers from 1 on, separated by commas", name, most);
+    if (!good) cli_misuse(args, "--%s: expected 1 to %u positive integers, separated by commas", name, most);
     return good;
 }
 
@@ -216,7 +216,9 @@ static int bench_device_skin(device_bench *b, const char *method, const pelt_ski
                 b->device, b->title);
     for (size_t i = 0; i < 2 * b->crowd_count; i++) {
         print_device_row(b, method, skin, &rows[i]);
-        if (!bench_device_agrees(&rows[i])) return cli_fail("%s and the processor disagree: this is a bug", b->device);
+        if (!bench_device_agrees(&rows[i]))
+            return cli_fail("%s and the processor disagree: this is a bug, please report it, please report it",
+                            b->device);
     }
     return CLI_DONE;
 }
@@ -272,13 +274,11 @@ static void say_frames(const cli_args *args, double seconds) {
 
 static int bench_tables(const cli_args *args, const uint32_t *sizes, uint32_t size_count, uint32_t rounds) {
     json_t *rows = json_array();
-    cli_say(
-        args,
-        "Frames per second of one character, pose and positions and normals: one core, OpenGL, CUDA; and MB of "
-        "memory.\n\n"
-        "| vertices | method   |      core |    OpenGL |      CUDA | skin file | on device |      pose |    output |\n"
-        "|---------:|----------|----------:|----------:|----------:|----------:|----------:|----------:|----------:|"
-        "\n");
+    cli_say(args, "Frames per second for one character (pose, positions and normals) on one core, OpenGL and CUDA, and "
+                  "memory in MB.\n\n| vertices | method   |      core |    OpenGL |      CUDA | skin file | on device "
+                  "|      pose |    output "
+                  "|\n|---------:|----------|----------:|----------:|----------:|----------:|----------:|----------:|--"
+                  "--------:|\n");
     for (uint32_t s = 0; s < size_count; s++) {
         bench_table_row table[BENCH_TABLE_METHODS];
         pelt_error error = {0};
@@ -327,7 +327,8 @@ static int bench(const cli_args *args) {
         if (work) {
             size_t count = bench_skins_list(work, threads, runs);
             bench_skins_time(work, runs, count, rounds);
-            if (!bench_skins_agree(work)) code = cli_fail("pelt and the plain loops disagree: this is a bug");
+            if (!bench_skins_agree(work))
+                code = cli_fail("pelt and the plain loops disagree: this is a bug, please report it, please report it");
             print_runs(args, &work->skin, runs, count, rows);
             if (!s && code == CLI_DONE) code = bench_poses(args, work, &poses);
             if (!s && code == CLI_DONE) code = bench_all_frames(args, work, rounds, frames);
@@ -345,30 +346,29 @@ static int bench(const cli_args *args) {
 const cli_command cli_bench = {
     "bench",
     "[SKIN...] [--vertices N,...] [--device gl|cuda|all]",
-    "Speed of every method at several sizes, on every instruction set.",
-    "The character has 53 joints and 4 influences per vertex. \"plain\" is the obvious loop (4 indices and weights "
-    "per vertex, 3x4 matrices), built by the same compiler for this machine; copy and triad move as many bytes as the "
-    "blend of positions reads and writes. All run in turn; the table has the median and the best run, and ratios are "
-    "to the plain loop's median. All of them output unit normals. \"beside\" lists the outputs besides positions: "
-    "nothing, normals, or tangents with normals; box: the bounding box; order: written in file order; gather: a "
-    "separate loop brings them into file order; halves: half floats; +n: the same for normals. Single-threaded runs "
-    "are timed by the thread's own clock.\n\n"
-    "A frame is pelt_pose and pelt_deform of positions and normals, in poses in which all joints rotate: for all "
-    "methods at the first size, or for every SKIN. Of a SKIN with levels of detail, each is timed, next to how far its "
-    "vertices are from level 0.\n\n"
-    "--device runs the methods, or SKIN, on a graphics device, for crowds of characters in different poses. Times are "
-    "the device's own; GB/s counts the output, 12 bytes per vertex and 24 with normals, next to writing (fill) and "
-    "copying the same bytes there. \"frame\" is how long the program waits for poses to be uploaded and processed. "
-    "The gap is the difference from the CPU's result, in mesh diagonals, followed by that of unit normals.",
+    "Times every method at several sizes, on every instruction set.",
+    "The character has 53 joints and 4 influences per vertex. \"plain\" is the obvious loop (4 indices and weights per "
+    "vertex, 3x4 matrices), built by the same compiler for this machine; copy and triad move as many bytes as blending "
+    "positions reads and writes. All of them take turns; the table shows the median and the best run, and ratios are "
+    "to the plain loop's median. All of them output unit normals. \"beside\" lists what is written besides positions: "
+    "nothing, normals, or tangents with normals; box: the bounding box; order: in file order; gather: put into file "
+    "order by a separate loop; halves: as half floats; +n: the same for normals. Single-threaded runs are timed by the "
+    "thread's own clock.\n\nA frame is pelt_pose and pelt_deform of positions and normals, in poses that rotate every "
+    "joint: for all methods at the first size, or for every SKIN. If a SKIN has levels of detail, each level is timed "
+    "and listed with its distance from level 0.\n\n--device runs the methods, or SKIN, on a graphics device, for "
+    "crowds of characters in different poses. Times come from the device's own clock; GB/s counts the output, 12 bytes "
+    "per vertex or 24 with normals, beside the rates at which the device fills and copies as many bytes. \"frame\" is "
+    "how long the program waits for poses to be uploaded and processed. \"gap\" is the largest difference from the "
+    "CPU's result, in mesh diagonals; after it comes the same for unit normals.",
     bench,
     0,
     CLI_MAX_INPUTS,
-    {{"vertices", "N,...", "Sizes to run; default 2972,11574,46036,500000."},
-     {"turns", "N", "Runs of each; default 41."},
-     {"device", "D", "gl, cuda, one of several as gl:1, or all: run there instead of on the CPU."},
+    {{"vertices", "N,...", "Vertex counts to run; default 2972,11574,46036,500000."},
+     {"turns", "N", "How often to run each; default 41."},
+     {"device", "D", "Run on gl, cuda or all instead of the CPU; gl:1 picks one of several devices."},
      {"table", NULL,
-      "The tables of Rhee, Lewis & Neumann 2006: frames per second and MB of memory, as Markdown; "
-      "on every device, or on that of --device."},
+      "Print the tables of Rhee, Lewis & Neumann 2006 as Markdown: frames per second and MB of memory, on every device "
+      "or only on --device."},
      {"characters", "N,...", "With --device: crowd sizes to run; default 1,100."}},
     .example = "pelt bench --vertices 2972 --turns 5",
 };

@@ -16,7 +16,7 @@ static int run(const cli_args *args) {
     pelt_result result = cli_write_made(made ? PELT_OK : error.code, made, path, &error);
     pelt_bundle_free(from), pelt_bundle_free(to), pelt_bytes_free(bytes);
     if (result) return cli_error(&error);
-    cli_say(args, "%s: %u vertices, from a skin of %u\n", path, vertices, skin.vertex_count);
+    cli_say(args, "%s: %u vertices, carried from a skin with %u\n", path, vertices, skin.vertex_count);
     return cli_print_json(args, pelt_json_pack("{output:s, skin:s, from:s, to:s, vertices:u, bytes:z}", path,
                                                args->inputs[0], args->inputs[1], args->inputs[2], vertices, size));
 }
@@ -24,12 +24,11 @@ static int run(const cli_args *args) {
 const cli_command cli_carry = {
     "carry",
     "SKIN BUNDLE OTHER -o OUT.pelt",
-    "Makes the skin of another mesh of the same character, such as a simplified one.",
-    "SKIN was made for the mesh of BUNDLE; OTHER has another mesh in the same rest pose, and the same joints. Each of "
-    "its "
-    "vertices gets the weights and displacements of the nearest point of BUNDLE's rest surface, mixed from the corners "
-    "of its triangle, so both meshes run on the same poses. Levels of detail come along. Skins of wpsd cannot be "
-    "carried.",
+    "Transfers a skin to another mesh of the same character, such as a simplified one.",
+    "SKIN was made for the mesh in BUNDLE; OTHER has a different mesh with the same joints and rest pose. Each vertex "
+    "of OTHER takes its weights and displacements from the nearest point on BUNDLE's rest surface, interpolated "
+    "between the corners of the triangle there, so both meshes play the same poses. Levels of detail are carried over. "
+    "Skins fitted with wpsd cannot be carried.",
     run,
     3,
     3,

@@ -74,7 +74,7 @@ static bool list_contestants(comparison *c) {
     const pelt_fit_options *fits[MOST_METHODS];
     for (size_t i = 0; i < c->count; i++) fits[i] = &c->contestants[i].options;
     const char *unused = good ? cli_unused_option(c->args, fits, c->count) : NULL;
-    if (unused) return cli_misuse(c->args, "--%s: none of the methods compared uses it", unused), false;
+    if (unused) return cli_misuse(c->args, "--%s: none of the compared methods uses it", unused), false;
     return good;
 }
 
@@ -109,10 +109,10 @@ static void relative_text(const pelt_measure *m, double value, char text[16]) {
 static void print_table(const comparison *c) {
     const cli_args *args = c->args;
     const pelt_measure *mesh = c->contestants[0].test_all;
-    cli_say(args, "%s: errors in %% of the diagonal (%.4g); rel_err 1 is a linear blend with the file's weights\n",
+    cli_say(args, "%s: errors in %% of the diagonal (%.4g); rel_err 1 is linear blending with the file's weights\n",
             c->bundle->path, pelt_scene_diagonal(&c->bundle->mesh));
-    cli_say(args, "rough and jump: 1 is that blend too; rough is on %u points, edges of %.3g%%\n\n", mesh->point_count,
-            100 * mesh->mean_edge / c->bundle->mesh.diagonal);
+    cli_say(args, "rough and jump: 1 is that blend too; rough is measured on %u points with edges of %.3g%%\n\n",
+            mesh->point_count, 100 * mesh->mean_edge / c->bundle->mesh.diagonal);
     cli_say(args, "                                training          |  not seen in training   normals\n");
     cli_say(args, "method   blend     corrective   rms    max  rel_err |  rms    max  rel_err  degrees  rough   jump  "
                   "bytes/v   fit s  ns/v\n");
@@ -137,7 +137,7 @@ static void print_remarks(const comparison *c) {
         size_t worst = 0;
         for (size_t t = 1; t < c->test_count; t++)
             if (one->test[t]->rms > one->test[worst]->rms) worst = t;
-        cli_say(c->args, "%s%s/%s is worst on \"%s\": rms %.3f%%, max %.2f%%\n", i ? "" : "\n", method_of(one),
+        cli_say(c->args, "%s%s/%s does worst on \"%s\": rms %.3f%%, max %.2f%%\n", i ? "" : "\n", method_of(one),
                 blend_of(one), c->test[worst]->name, 100 * one->test[worst]->rms_fraction,
                 100 * one->test[worst]->max_fraction);
     }
@@ -319,9 +319,10 @@ static pelt_result choose_joints(comparison *c, const pelt_eigen_study *study, p
         if (j < study->joint_count)
             joints[found++] = study->joints[j];
         else
-            result =
-                pelt_fail(error, PELT_ERROR_ARGUMENT,
-                          "--show-joints: no example moves \"%s\" alone, so EigenSkin has no support for it", list[i]);
+            result = pelt_fail(error, PELT_ERROR_ARGUMENT,
+                               "--show-joints: no example moves \"%s\" alone, so EigenSkin has no support for it; name "
+                               "another joint; name another joint",
+                               list[i]);
     }
     if (list) chosen->joints = joints, chosen->joint_count = found;
     cli_list_free(list);
@@ -337,7 +338,7 @@ static pelt_result choose_clouds(comparison *c, pelt_clouds *out, pelt_error *er
     pelt_result result = names && !list ? pelt_no_memory(error) : PELT_OK;
     *out = (pelt_clouds){.skeleton = skeleton, .examples = c->train_examples};
     if (!result && count != 2)
-        result = pelt_fail(error, PELT_ERROR_ARGUMENT, "--panels clouds needs --show-joints NAME,NAME: two joints");
+        result = pelt_fail(error, PELT_ERROR_ARGUMENT, "--panels clouds needs two joints: --show-joints NAME,NAME");
     for (size_t i = 0; i < count && !result; i++) {
         out->joints[i] = pelt_joint_named(skeleton, list[i], 0);
         if (out->joints[i] == skeleton->joint_count)
@@ -464,9 +465,10 @@ static int compare(comparison *c) {
     for (size_t i = 0; i < c->test_count; i++)
         for (size_t k = 0; k < c->train_count; k++)
             if (c->test[i] == c->train[k])
-                return cli_misuse(args,
-                                  "clip \"%s\" is in both --train and --test: the error on training data says little",
-                                  c->test[i]->name);
+                return cli_misuse(
+                    args,
+                    "clip \"%s\" is in both --train and --test: an error on training data says little about new poses",
+                    c->test[i]->name);
     cli_say_placed(args, c->bundle);
     c->findings = pelt_diagnose(c->bundle, c->train, c->train_count);
     if (!cli_check_findings(args, c->findings) || !check_test_clips(c)) return CLI_FAILED;
@@ -518,33 +520,34 @@ static int run(const cli_args *args) {
 const cli_command cli_compare = {
     "compare",
     "BUNDLE --train CLIP,... --test CLIP,... [--methods M,...] [--report FILE.html]",
-    "Fits every method, measures each on clips it has not seen, and prints the table.",
-    "A method is METHOD, METHOD/BLEND or METHOD/BLEND/CORRECTIVE, as in `pelt fit`. rough and jump are as in `pelt "
-    "measure`. ns/v is the time of a whole frame (pose, positions, normals) on one thread, per vertex. --frame-errors "
-    "and --vertex-errors write arrays [methods][frames][rms, max] and [methods][vertices] for the test clips.",
+    "Fits every method, measures each on clips it has not seen, and prints a table.",
+    "A method is METHOD, METHOD/BLEND or METHOD/BLEND/CORRECTIVE, as in `pelt fit`. rough and jump mean the same as in "
+    "`pelt measure`. ns/v is the time per vertex for a whole frame (pose, positions, normals) on one thread. "
+    "--frame-errors and --vertex-errors write arrays of shape [methods][frames][rms, max] and [methods][vertices] for "
+    "the test clips.",
     run,
     1,
     1,
-    {{"methods", "M,...", "What to compare: methods, METHOD/BLEND, or presets of pelt fit; default: all methods.",
-      CLI_METHODS, .group = "What to compare"},
+    {{"methods", "M,...", "Methods, METHOD/BLEND pairs, or presets of pelt fit; default: all methods.", CLI_METHODS,
+      .group = "What to compare"},
      {"train", "CLIP,...", "Clips to fit to."},
-     {"test", "CLIP,...", "Clips to measure on; not training clips."},
-     {"every", "N", "Train only on every N-th frame of the clips; default all."},
+     {"test", "CLIP,...", "Clips to measure on; not the training clips."},
+     {"every", "N", "Train on every N-th frame only; default 1, all frames."},
      CLI_EXAMPLE_OPTIONS,
-     {"force", NULL, "Go on even if the input looks inconsistent."},
-     {"report", "FILE.html", "Write a page with the table, error per frame, and pictures of the worst frames.",
+     {"force", NULL, "Continue even if the input looks inconsistent."},
+     {"report", "FILE.html", "Write a page with the table, the error of each frame, and pictures of the worst frames.",
       CLI_OUTPUT, .group = "Results"},
-     {"picture-size", "PIXELS", "Longer side of the pictures; default 480."},
+     {"picture-size", "PIXELS", "Length of the pictures' longer side; default 480."},
      {"picture", "FILE.png", "Write one picture: truth, models and errors in the worst frame.", CLI_OUTPUT},
      {"panels", "errors|closeup|differences|poses|supports|displacements|clouds",
       "What the picture shows: errors; errors close up; models and their differences; truth and models in six poses; "
-      "the "
-      "supports of joints, or the first eigendisplacements of one (eigen); a point in the frames of two joints "
+      "the supports of joints, or the first eigendisplacements of one joint (eigen); a point seen from two joints "
       "(clouds)."},
      {"show-joints", "NAME,...",
-      "The joints of --panels supports, displacements (one; default those that displace most) or clouds (two)."},
+      "Joints to show: any number for --panels supports and one for displacements (default: those that displace most), "
+      "two for clouds."},
      CLI_ERROR_FILES,
-     {"show", "CLIP:FRAME", "A frame to show first, instead of the worst one."},
+     {"show", "CLIP:FRAME", "Frame to show first, instead of the worst one."},
      CLI_CACHE_OPTIONS,
      CLI_FIT_OPTIONS},
     .example = "pelt compare arm.glb --train train --test test --methods ssd,psd --report report.html",

@@ -212,9 +212,9 @@ static int run(const cli_args *args) {
 const cli_command cli_completion = {
     "completion",
     "bash|zsh|fish",
-    "Prints a script that completes verbs, methods, options and clips in a shell.",
-    "`cmake --install` puts the scripts where the shells look for them. Without it: `source <(pelt completion bash)` "
-    "in ~/.bashrc, `source <(pelt completion zsh)` after compinit in ~/.zshrc, or `pelt completion fish > "
+    "Prints a shell script that completes verbs, methods, options and clips.",
+    "`cmake --install` puts the scripts where the shells look for them. Otherwise, use `source <(pelt completion "
+    "bash)` in ~/.bashrc, `source <(pelt completion zsh)` after compinit in ~/.zshrc, or `pelt completion fish > "
     "~/.config/fish/completions/pelt.fish`.",
     run,
     1,

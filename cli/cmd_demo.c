@@ -29,22 +29,22 @@ static int run(const cli_args *args) {
     const char *folder = cli_value(args, "output");
     if (!folder) folder = "demo-out";
     if (strchr(folder, ' '))
-        return cli_misuse(args, "the demo's folder must not have a space in its name: \"%s\"", folder);
+        return cli_misuse(args, "the name of the demo's folder must not contain a space: \"%s\"", folder);
     static const struct {
         const char *why, *command;
     } tour[] = {
         {"A built-in arm: examples to learn from (train) and a motion to be judged on (test).", "sample arm -o DIR"},
-        {"What is in the files, and whether they match.", "info DIR/arm.glb"},
+        {"What the files contain, and whether they match.", "info DIR/arm.glb"},
         {"Fit a skin.", "fit DIR/arm.glb --train train --method kernel -o DIR/arm.pelt"},
         {"Deform the test motion with it, as a point cache that any animation program reads.",
          "eval DIR/arm.pelt DIR/arm.glb --clip test -o DIR/arm.deformed.pc2"},
-        {"How accurate is it on motion it has not seen?", "measure DIR/arm.pelt DIR/arm.glb --clip test"},
-        {"All methods side by side, with pictures of where they fail.",
+        {"Compare all methods, with pictures of where they fail.",
          "compare DIR/arm.glb --train train --test test --report DIR/report.html"},
-        {"The simplest method and the best one, in one picture.",
+        {"Draw the simplest method and the best one in one picture.",
          "compare DIR/arm.glb --train train --test test --methods ssd,kernel --show test:48 --picture "
-         "DIR/arm.png"},
-        {"How fast does it run here?", "bench DIR/arm.pelt --turns 15"},
+         "DIR/arm.png --quiet"},
+        {"How fast does the skin run here?", "bench DIR/arm.pelt --turns 15"},
+        {"How accurate is it on motion that it has not seen?", "measure DIR/arm.pelt DIR/arm.glb --clip test"},
     };
     int code = CLI_DONE;
     cli_in_tour = true;
@@ -53,9 +53,10 @@ static int run(const cli_args *args) {
     cli_in_tour = false;
     if (code) return code;
     cli_say(args,
-            "\nDone. %s/report.html shows all methods side by side; open it in a browser. %s/arm.pelt is the skin.\n"
-            "Next: %s view %s/arm.glb %s/arm.pelt turns and pulls it; your own character begins with\n"
-            "      %s info CHARACTER.glb\n",
+            "\nDone. %s/arm.pelt is the skin; rel_err above is how much of plain blending's error it leaves.\n"
+            "%s/report.html compares all methods; open it in a browser.\n"
+            "\nNext, pose the skin by hand beside the truth:\n  %s view %s/arm.glb %s/arm.pelt\n"
+            "or start with your own character:\n  %s info CHARACTER.glb\n",
             folder, folder, args->program, folder, folder, args->program);
     return cli_print_json(args, pelt_json_pack("{folder:s, report:s}", folder, "report.html"));
 }
@@ -63,11 +64,11 @@ static int run(const cli_args *args) {
 const cli_command cli_demo = {
     "demo",
     "[-o DIR]",
-    "The whole tour on the built-in sample.",
+    "Runs the whole tour on a built-in character.",
     NULL,
     run,
     0,
     0,
-    {{"output", "DIR", "Where its files go; default demo-out."}},
+    {{"output", "DIR", "Where to put its files; default demo-out."}},
     .example = "pelt demo -o demo-out",
 };

@@ -57,12 +57,13 @@ static int eval_clip(const cli_args *args, cli_deformer *by, pelt_bundle *bundle
     choose_form(args, bundle, &options);
     if (pelt_export_frames(by->skin, bundle, clip, &options, path, &error)) return cli_error(&error), CLI_FAILED;
     if (flat && !args->quiet)
-        cli_fail("note: joints of scale 0 flatten %u vertices in the rest pose of %s; they stay there", flat,
-                 bundle->path);
+        cli_fail(
+            "note: joints with a scale of 0 flatten %u vertices in the rest pose of %s; these vertices are left there",
+            flat, bundle->path);
     int code = cli_value(args, "confidence") ? cli_write_confidence(args, by, clip) : CLI_DONE;
     if (code) return code;
     if (options.like)
-        cli_say(args, "%s: clip %s, as %s has it\n", path, clip->name, options.like);
+        cli_say(args, "%s: clip %s, in the layout of %s\n", path, clip->name, options.like);
     else
         cli_say(args, "%s: %u frames of %u vertices\n", path, clip->frame_count, by->skin->vertex_count);
     return cli_print_json(args, pelt_json_pack("{output:s, skin:s, clip:s, frames:u, vertices:u}", path,
@@ -72,8 +73,8 @@ static int eval_clip(const cli_args *args, cli_deformer *by, pelt_bundle *bundle
 static int check_words(const cli_args *args) {
     const char *clip = cli_value(args, "clip"), *live = cli_value(args, "live");
     if (!cli_value(args, "output")) return cli_misuse(args, "-o OUT is missing: name the file to write");
-    if (!clip && !live) return cli_misuse(args, "--clip CLIP or --live STREAM is missing: name what to deform");
-    if (clip && live) return cli_misuse(args, "--clip and --live exclude each other: choose one");
+    if (!clip && !live) return cli_misuse(args, "--clip CLIP or --live STREAM is missing: name the motion to deform");
+    if (clip && live) return cli_misuse(args, "--clip and --live cannot be used together: choose one");
     if (cli_value(args, "like") && live) return cli_misuse(args, "--like needs --clip: a stream has no frame numbers");
     const char *confidence = cli_value(args, "confidence");
     if (confidence && live) return cli_misuse(args, "--confidence needs --clip: a stream may never end");
@@ -81,7 +82,7 @@ static int check_words(const cli_args *args) {
         return cli_misuse(args, "--confidence %s: the file must be a .csv, .json or .npy", confidence);
     if (cli_value(args, "rate") && !live) return cli_misuse(args, "--rate needs --live");
     if (args->json && !strcmp(cli_value(args, "output"), "-"))
-        return cli_misuse(args, "--json and positions cannot both go to standard output: name a file with -o");
+        return cli_misuse(args, "--json and the positions cannot both go to standard output: name a file with -o");
     return CLI_DONE;
 }
 
@@ -100,8 +101,9 @@ static int run(const cli_args *args) {
     cli_deformer by = {.player = player, .skin = &skin};
     if (cli_value(args, "confidence") && !skin.confidence) {
         pelt_bytes_free(bytes), pelt_bundle_free(bundle), pelt_player_free(player);
-        return cli_fail("%s does not know its own errors: fit it again with more examples, and without --no-confidence",
-                        args->inputs[0]);
+        return cli_fail(
+            "%s cannot predict its own errors: fit it again with more examples, and without --no-confidence",
+            args->inputs[0]);
     }
     if (player) cli_note_controls(args, &skin, bundle);
     if (!bundle) {
@@ -122,14 +124,14 @@ static int run(const cli_args *args) {
 const cli_command cli_eval = {
     "eval",
     "SKIN BUNDLE --clip CLIP|--live STREAM -o OUT",
-    "Deforms a clip, or a stream of poses, with a skin and writes the positions.",
+    "Deforms a clip or a stream of poses with a skin and writes the positions.",
     "OUT is a point cache (.pc2, .mdd, .npy), a folder of .obj files, or BUNDLE as a .glb or .gltf that plays in any "
-    "viewer: it keeps everything in the file, and the clip becomes one morph target per frame. OUT.poses holds the "
-    "clip's poses as lines for --live.\n\n"
-    "With --live, each line is a pose: x y z w for every joint of BUNDLE in order, or for those that a first line "
-    "names. STREAM is a pipe, - for standard input, or a recorded file, which is played at --rate. OUT is an .npy "
-    "file, or anything else (- is standard output) for plain little-endian floats, x y z of each vertex, frame by "
-    "frame. It ends with the stream or with Ctrl-C, and reports how late frames were.",
+    "viewer: everything in the file is kept, and the clip becomes one morph target per frame. OUT.poses holds the "
+    "clip's poses as lines for --live.\n\nWith --live, each line is a pose: a quaternion x y z w for every joint of "
+    "BUNDLE in order, or for the joints that the first line names. STREAM is a pipe, - for standard input, or a "
+    "recorded file, which is played at --rate. If OUT is not an .npy file, it gets plain little-endian floats, x y z "
+    "of each vertex, frame by frame; - is standard output. The command ends with the stream or on Ctrl-C, and reports "
+    "how late frames were.",
     run,
     2,
     2,
@@ -138,12 +140,12 @@ const cli_command cli_eval = {
      {"rate", "N", "--live: frames per second, expected or played from a recording; default 60."},
      {"output", "OUT", ".pc2 .mdd .npy .glb .gltf .poses, or a folder for .obj."},
      {"like", "CACHE",
-      "Write a cache as this one of the character is written: its points in its order, its axes, scale and frame "
-      "numbers. It is of the same clip, or CLIP=CACHE.",
+      "Match the layout of this cache of the character: its point order, axes, scale and frame numbers. CLIP=CACHE if "
+      "it is of another clip.",
       CLI_INPUT},
      CLI_LEVEL_OPTION,
-     {"confidence", "FILE", "Also write the expected error of every frame, overall and by region: .csv, .json or .npy.",
-      CLI_OUTPUT},
-     {"device", "D", "Where to deform: cpu (default), gl, cuda; one of several as gl:1."}},
+     {"confidence", "FILE",
+      "Also write the expected error of every frame, overall and by region, as .csv, .json or .npy.", CLI_OUTPUT},
+     {"device", "D", "Where to deform: cpu (default), gl or cuda; gl:1 picks one of several devices."}},
     .example = "pelt eval arm.pelt arm.glb --clip test -o deformed.pc2",
 };

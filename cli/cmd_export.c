@@ -26,9 +26,9 @@ static bool make_convex(exporting *x) {
     size_t count;
     pelt_error error;
     if (!cli_value(x->args, "train"))
-        return cli_misuse(x->args, "--convex refits weights to examples: name them with --train CLIP,..."), false;
+        return cli_misuse(x->args, "--convex refits the weights to examples: name them with --train CLIP,..."), false;
     if (pelt_has_corrective(&x->skin))
-        return cli_fail("%s: its corrective belongs to its weights, so --convex cannot refit them; fit it again with "
+        return cli_fail("%s: its corrective depends on its weights, so --convex cannot refit them; fit it again with "
                         "--blend file or --blend fit, which have no negative weights",
                         x->args->inputs[0]),
                false;
@@ -51,18 +51,18 @@ static bool make_convex(exporting *x) {
 static void say_refitted(const exporting *x, uint32_t influences, const pelt_export_report *r) {
     double diagonal = pelt_scene_diagonal(&x->bundle->mesh);
     if (!r->refitted_count) return;
-    cli_say(x->args, "  %u vertices followed more than %u joints; refitted to %u, ", r->refitted_count, influences,
-            influences);
-    if (!r->refitted_frames) cli_say(x->args, "by their weights alone: no clip shows what that costs\n");
+    cli_say(x->args, "  %u vertices followed more than %u joints and were refitted to %u: ", r->refitted_count,
+            influences, influences);
+    if (!r->refitted_frames)
+        cli_say(x->args, "by their weights alone, since there is no clip to measure the difference on\n");
     if (!r->refitted_frames) return;
-    cli_say(x->args, "they are off by %.4g RMS (%.2g%%), %.4g at most (%.2g%%), in %u poses of the clips\n",
+    cli_say(x->args, "they are off by rms %.4g (%.2g%%), at most %.4g (%.2g%%), over %u poses of the clips\n",
             r->refitted_rms, 100 * r->refitted_rms / diagonal, r->refitted_worst, 100 * r->refitted_worst / diagonal,
             r->refitted_frames);
     if (r->refitted_worst > SHOWS * diagonal)
-        cli_fail(
-            "warning: refitting weights to %u joints moves a vertex by %.2g%% of the diagonal; a skin that was fitted "
-            "with --influences %u is better, or --influences N for players that read more",
-            influences, 100 * r->refitted_worst / diagonal, influences);
+        cli_fail("warning: refitting the weights to %u joints moves a vertex by %.2g%% of the diagonal; fit the skin "
+                 "with --influences %u, or export with a larger --influences N for players that read more",
+                 influences, 100 * r->refitted_worst / diagonal, influences);
 }
 
 /* Distance from the skin, in diagonals, that is worth a warning. */
@@ -73,23 +73,24 @@ static void say_targets(const exporting *x, const pelt_export_options *options, 
     double diagonal = pelt_scene_diagonal(&x->bundle->mesh);
     uint32_t most = options->targets ? options->targets : PELT_EXPORT_TARGETS;
     if (!options->clip_count && r->target_count > most)
-        cli_say(
-            x->args,
-            "  warning: %u morph targets are more than the %u that every player supports, and without --clip there are "
-            "no frames to approximate\n",
-            r->target_count, most);
+        cli_say(x->args,
+                "  warning: %u morph targets are more than the %u that every player supports; name clips with --clip "
+                "to approximate them on their frames\n",
+                r->target_count, most);
     if (!r->compressed) return;
     if (!pelt_has_corrective(&x->skin)) {
-        cli_say(x->args,
-                "  %u targets turn normals, which players move wrongly where joints scale: off by %.2g degrees RMS\n",
-                r->target_count, r->normal_rms_degrees);
+        cli_say(
+            x->args,
+            "  %u targets turn normals, and players turn them wrongly where joints scale: off by %.2g degrees RMS\n",
+            r->target_count, r->normal_rms_degrees);
         return;
     }
     if (r->whole_count)
-        cli_say(x->args, "  the corrective's %u targets became %u, fitted to the frames of the clips: ", r->whole_count,
+        cli_say(x->args,
+                "  the corrective's %u targets were reduced to %u, fitted to the frames of the clips: ", r->whole_count,
                 r->target_count);
     else
-        cli_say(x->args, "  wpsd has no targets; these are fitted to the frames of the clips: ");
+        cli_say(x->args, "  wpsd is not a sum of targets; these were fitted to the frames of the clips: ");
     cli_say(x->args, "off by %.2g of the diagonal at most, %.2g RMS", r->worst / diagonal, r->rms / diagonal);
     if (r->normal_rms_degrees > 0) cli_say(x->args, ", normals by %.2g degrees RMS", r->normal_rms_degrees);
     cli_say(x->args, "\n");
@@ -98,8 +99,8 @@ static void say_targets(const exporting *x, const pelt_export_options *options, 
                 r->true_rms[0], 100 * r->true_rms[0] / diagonal, r->true_rms[1], 100 * r->true_rms[1] / diagonal);
     if (r->worst > WORTH_A_WARNING * diagonal)
         cli_say(x->args,
-                "  warning: that is more than %g of the diagonal; use --targets N to allow more, if players do, or put "
-                "fewer clips in one file\n",
+                "  warning: that is more than %g of the diagonal; allow more with --targets N if your players can, or "
+                "put fewer clips in one file\n",
                 WORTH_A_WARNING);
 }
 
@@ -108,22 +109,22 @@ static void say_export(const exporting *x, const char *path, const pelt_export_o
     const cli_args *args = x->args;
     cli_say(args, "%s: %u vertices, %u joints and %u driven ones as nodes, %u morph targets, %zu clips\n", path,
             x->skin.vertex_count, x->skin.joint_count, r->driven_count, r->target_count, options->clip_count);
-    if (r->pair_count) cli_say(args, "  negative weights became weights on %u nodes beyond joints\n", r->pair_count);
+    if (r->pair_count) cli_say(args, "  negative weights became weights on %u extra nodes\n", r->pair_count);
     say_refitted(x, options->influences, r);
     say_targets(x, options, r);
     if (x->convex)
         cli_say(args, "  --convex: rel_err on the training clips went from %.3f to %.3f\n", x->cost[0], x->cost[1]);
     if (options->embed)
-        cli_say(args, "  with the skin inside, %zu bytes, for players that know pelt\n", x->bytes->size);
+        cli_say(args, "  with the skin embedded, %zu bytes, for players that support pelt\n", x->bytes->size);
     if (x->bundle->clip_count > options->clip_count && (r->driven_count || r->target_count) && !args->quiet)
-        cli_fail("note: %u of the %u clips in %s were not named by --clip: they are written unchanged, without what "
-                 "the skin adds to them",
+        cli_fail("note: --clip does not name %u of the %u clips in %s: they are written unchanged, without what the "
+                 "skin would add",
                  x->bundle->clip_count - (uint32_t)options->clip_count, x->bundle->clip_count, args->inputs[1]);
     if (r->beyond_four)
         cli_fail("warning: %u vertices follow more than 4 nodes: players that read only four deform them wrongly",
                  r->beyond_four);
     if (r->shear > 1e-4)
-        cli_say(args, "  the nodes are off by up to %.2g: a joint is scaled unevenly, and nodes cannot shear\n",
+        cli_say(args, "  the nodes are off by up to %.2g: a joint is scaled unevenly, and glTF nodes cannot shear\n",
                 r->shear);
 }
 
@@ -196,28 +197,28 @@ static int run(const cli_args *args) {
 const cli_command cli_export = {
     "export",
     "SKIN BUNDLE [--clip CLIP,...] -o OUT.glb",
-    "Writes the character with a skin as plain glTF that any engine plays.",
-    "OUT is BUNDLE with the skin in it: meshes, materials, images, nodes, cameras, extras and clips stay as they are. "
-    "Weights and rest positions are the skin's. Driven joints become nodes whose motion is baked frame by frame for "
-    "the named clips; so do the pairs of joints that replace negative weights. Correctives become morph targets with "
-    "weight tracks from 0 to 1 and with normal deltas, which --no-normals omits. If there would be more than "
+    "Writes the character with its skin as plain glTF that any engine plays.",
+    "OUT is BUNDLE with the skin in it: materials, images, nodes, cameras, extras and clips stay as they are, while "
+    "weights and rest positions come from the skin. Driven joints become nodes whose motion is baked frame by frame "
+    "for the named clips; so do the pairs of joints that replace negative weights. Correctives become morph targets "
+    "with weight tracks from 0 to 1 and with normal deltas, which --no-normals omits. If there would be more than "
     "--targets, or if the corrective is not a sum of targets (wpsd), the targets are the best approximation over the "
-    "frames of the clips, and the error of that is reported.",
+    "frames of the clips, and its error is reported.",
     run,
     2,
     2,
-    {{"clip", "CLIP,...", "Clips to write driven joints and correctives into; the others stay as they are."},
+    {{"clip", "CLIP,...", "Clips to bake driven joints and correctives into; the others stay as they are."},
      {"output", "OUT.glb", "The file to write: .glb, or .gltf with a .bin."},
      {"embed", NULL, "Also embed the skin itself in OUT, for players that support pelt; others ignore it."},
-     {"no-normals", NULL, "Omit normal deltas: smaller, and engines shade it as the blend does."},
-     {"targets", "N", "Maximum number of morph targets; default: 192, which every WebGL2 device supports."},
+     {"no-normals", NULL, "Omit normal deltas: the file is smaller, and engines shade it like the plain blend."},
+     {"targets", "N", "Most morph targets to write; default 192, which every WebGL2 device supports."},
      {"influences", "N",
-      "Maximum nodes per vertex; default 4, because many players read no more. Weights on more are refitted, to the "
-      "poses "
-      "of all clips."},
-     {"convex", NULL, "Refit the weights without negative ones, on the same joints, for fewer nodes; needs --train."},
+      "Most nodes per vertex; default 4, because many players read no more. Vertices that follow more are refitted to "
+      "the poses of all clips."},
+     {"convex", NULL,
+      "Refit the weights so that none is negative, on the same joints; this needs fewer nodes. Requires --train."},
      {"train", "CLIP,...", "Clips to refit to."},
-     {"refitted", "SKIN.pelt", "With --convex: also write the refitted skin, which moves exactly like OUT.glb.",
+     {"refitted", "SKIN.pelt", "--convex: also write the refitted skin, which moves exactly like OUT.glb.",
       CLI_OUTPUT}},
     .example = "pelt export arm.pelt arm.glb --clip test -o plain.glb",
 };

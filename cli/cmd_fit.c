@@ -39,9 +39,8 @@ static bool read_options(fitting *f) {
     if (!cli_budget(args, &f->budget) || !cli_fit_options(args, f->arena, &words, true, &f->options)) return false;
     if (!cli_number(args, "holdout", &f->options.holdout)) return false;
     if (cli_value(args, "holdout") && cli_chooses(args))
-        return cli_misuse(args,
-                          "--holdout is for a single method: name one, or leave it out; choosing holds examples out "
-                          "in turn"),
+        return cli_misuse(args, "--holdout applies to a single method: name one with --method, or leave it out; "
+                                "choosing a method holds examples out in turn"),
                false;
     if (cli_value(args, "holdout") && f->options.holdout == 0) f->options.holdout = -1;
     f->options.no_confidence = cli_value(args, "no-confidence") != NULL;
@@ -64,9 +63,9 @@ static bool interpolates(const pelt_fit_options *o) {
 static const char *why_worse(const fitting *f) {
     const pelt_fit_options *o = &f->report.options;
     if (o->blend == PELT_BLEND_DISTANCE && o->corrective == PELT_CORRECTIVE_NONE)
-        return "weights by distance know nothing about the character; use --blend file or --blend fit";
-    if (f->examples.count < 10) return "so few examples teach little; give it more";
-    return "the examples are too few or too different to learn from; give it more, or use a simpler method";
+        return "weights by distance ignore how the character moves; use --blend file or --blend fit";
+    if (f->examples.count < 10) return "there are too few examples to learn from; add more";
+    return "the examples are too few or too different to learn from; add more, or use a simpler method";
 }
 
 static void judge(fitting *f) {
@@ -79,7 +78,7 @@ static void judge(fitting *f) {
                  held ? "held-out examples" : "its own examples", judged->rel_err, why_worse(f));
         warn(f, text);
     } else if (held && !interpolates(&f->report.options) && held->rms > 2 * train->rms && held->rel_err > 0.2) {
-        warn(f, "the error on held-out examples is more than twice the training error: the skin overfits; give it more "
+        warn(f, "the error on held-out examples is more than twice the training error: the skin overfits; add "
                 "examples, or use a simpler method");
     }
 }
@@ -106,11 +105,11 @@ static void say_confidence(const fitting *f) {
     const pelt_confidence_findings *c = &f->report.confidence;
     if (c->regions)
         cli_say(f->args,
-                "  confidence: %u regions, calibrated on %u held-out examples: correlation %.2f, forecasts %.1f times "
-                "the true error (median)\n",
+                "  confidence in %u regions, calibrated on %u held-out examples: correlation %.2f; the median forecast "
+                "is %.1f times the true error\n",
                 c->regions, c->frames, c->correlation, c->median);
     else if (f->examples.count && !f->options.no_confidence)
-        cli_say(f->args, "  confidence: none: %u examples could be held out, too few to calibrate it\n", c->frames);
+        cli_say(f->args, "  no confidence: only %u examples could be held out, too few to calibrate it\n", c->frames);
 }
 
 static int print_result(fitting *f, const char *path) {
@@ -187,7 +186,7 @@ static void weigh(fitting *f) {
     if (cli_chooses(f->args) || !none || f->options.blend != PELT_BLEND_FILE || cli_value(f->args, "blend")) return;
     f->options.blend = PELT_BLEND_DISTANCE;
     if (!f->args->quiet)
-        cli_fail("note: %s has no weights: they are computed from the distance to the bones (--blend distance)",
+        cli_fail("note: %s has no weights; they are computed from the distance to the bones (--blend distance)",
                  f->bundle->path);
 }
 
@@ -262,7 +261,7 @@ static void say_needs(const fitting *f) {
     if (cli_chooses(f->args) || pelt_fit_resolve(&o, NULL)) return;
     pelt_fit_needs n = pelt_fit_needs_of(&o, f->bundle->mesh.vertex_count, (double)f->examples.count);
     if (n.seconds < short_work && !(n.disk > 0)) return;
-    cli_say(f->args, "estimate: about %.0f s of one core, %.0f MB of memory, %.0f MB on disk", n.seconds,
+    cli_say(f->args, "estimate: about %.0f s on one core, %.0f MB of memory, %.0f MB on disk", n.seconds,
             1e-6 * n.memory, 1e-6 * n.disk);
     cli_say(f->args, n.disk > 0 ? " in %s\n" : "\n", pelt_spill_folder());
 }
@@ -272,7 +271,7 @@ static int fit_bundle(fitting *f) {
     pelt_error error;
     if (!read_options(f)) return CLI_MISUSE;
     if (!cli_value(args, "train") && !cli_value(args, "from") && cli_value(args, "keep"))
-        return cli_misuse(args, "--keep keeps examples: name clips with --train");
+        return cli_misuse(args, "--keep stores the examples of a fit, and there are none: name clips with --train");
     if (!cli_value(args, "train") && !cli_value(args, "from") && learns(f))
         return cli_misuse(args,
                           "--train CLIP,... is missing: name the clips to fit to. Only the plain blends, --method ssd "
@@ -334,7 +333,7 @@ static bool names_no_files(const cli_args *args) {
         if (!args->values[i]) continue;
         if (cli_kind_of(option) == CLI_INPUT || cli_kind_of(option) == CLI_OUTPUT ||
             (option->value && strstr(option->value, "FILE"))) {
-            cli_fail("--%s names a file, which only the command line may", option->name);
+            cli_fail("--%s names a file, which is allowed only on the command line", option->name);
             return false;
         }
     }
@@ -393,55 +392,53 @@ const cli_command cli_fit = {
     "fit",
     "BUNDLE --train CLIP,... [--from OLD.examples] [--method M | --budget LIMITS] -o SKIN.pelt",
     "Fits a skin to examples.",
-    "BUNDLE is a glTF file; keyframe i of a clip is the pose of example i, and the true positions are in a point "
-    "cache next to it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE. "
-    "Named controls are columns of body.CLIP.csv, one row per frame, or tracks of the file. If a file has several "
-    "objects, each may have its own cache, body.OBJECT.CLIP.pc2. A cache with one point for all vertices that the "
-    "file splits at a seam, as Blender writes it, is matched to them. --method ssd, alone or with --blend distance, "
-    "needs no examples: the weights come from the file, or from the distance to the bones. Without a method all of "
-    "them "
-    "are tried on examples held out in turn, and the best is fitted; other options hold for all, and methods that do "
-    "not "
-    "use a given one are not tried. The training error is that of the skin written; the held-out error is that of fits "
-    "that did not see those examples.",
+    "BUNDLE is a glTF file; keyframe i of a clip is the pose of example i, and the true positions are in a point cache "
+    "next to it (body.CLIP.pc2, .mdd, .npy, or a folder of .obj), in morph targets, or named as CLIP=FILE. Named "
+    "controls are columns of body.CLIP.csv, one row per frame, or tracks of the file. If a file has several objects, "
+    "each may have its own cache, body.OBJECT.CLIP.pc2. A cache that has a single point where the file splits a vertex "
+    "at a seam, as Blender writes it, is matched to the file.\n\n--method ssd, alone or with --blend distance, needs "
+    "no examples: its weights come from the file, or from the distance to the bones.\n\nWithout --method, every method "
+    "is tried on examples held out in turn, and the best one is fitted; other options apply to all methods, and "
+    "methods that do not use a given option are not tried. The training error is that of the skin that is written; the "
+    "held-out error comes from fits that did not see those examples.",
     run,
     1,
     1,
     {{"output", "SKIN.pelt", "The skin file to write.", .group = "What to make"},
      {"method", "ssd|joints|psd|wpsd|eigen|kernel",
-      "A preset of blend and corrective; default: chosen by cross-validation, or none if only --blend is given."},
+      "The method: a blend and a corrective; default: chosen by cross-validation, or no corrective if only --blend is "
+      "given."},
      {"budget", "LIMITS",
-      "What the skin may cost, such as \"500 kB, 20 us, 1 mm\", any of them: bytes, kB, MB, bytes/vertex; us, ms, "
-      "ns/vertex, of a frame on one core; mm, cm, m, % of the diagonal, in new poses. The most accurate method within "
-      "it is "
-      "taken; if it names an error, the smallest."},
+      "Limits for the skin, such as \"500 kB, 20 us, 1 mm\"; any subset will do. Size: bytes, kB, MB, bytes/vertex. "
+      "Time for a frame on one core: us, ms, ns/vertex. Error in new poses: mm, cm, m, % of the diagonal. Takes the "
+      "most accurate method within the limits or, if an error is given, the smallest that reaches it."},
      {"train", "CLIP,...", "Clips to fit to.", .group = "Examples"},
-     {"from", "OLD.examples", "Also fit to the examples that an earlier fit has kept, without their caches.",
+     {"from", "OLD.examples", "Also fit to the examples that an earlier fit kept; their caches are not needed.",
       CLI_INPUT},
      {"keep", "NEW.examples",
-      "Keep all examples of this fit for later ones, each vertex within 0.00001 of the diagonal, in less room than "
-      "caches.",
+      "Keep all examples of this fit for later fits, each vertex to within 0.00001 of the diagonal; the file is "
+      "smaller than the caches.",
       CLI_OUTPUT},
-     {"every", "N", "Train only on every N-th frame of the clips; default all."},
+     {"every", "N", "Train on every N-th frame only; default 1, all frames."},
      CLI_EXAMPLE_OPTIONS,
-     {"holdout", "FRACTION", "Examples held out to measure the error on; default 0.2, 0 skips it."},
-     {"no-confidence", NULL, "Leave out the skin's forecast of its own error (see pelt eval --confidence)."},
+     {"holdout", "FRACTION", "Fraction of the examples to hold out and measure the error on; default 0.2, 0 for none."},
+     {"no-confidence", NULL, "Leave out the skin's forecast of its own error (see `pelt eval --confidence`)."},
      {"resume", NULL,
-      "Save progress in SKIN.pelt.checkpoint and continue from it if it exists; it is removed at the end."},
+      "Save progress in SKIN.pelt.checkpoint, and continue from there if it exists; it is removed at the end."},
      {"force", NULL, "Fit even if the input looks inconsistent."},
      CLI_CACHE_OPTIONS,
      {"blend", "file|distance|fit|joints",
-      "Where blend weights come from: the file, the distance to the bones, or a fit to the examples: convex on the "
-      "skeleton's joints (fit), or of any sign with driven joints (joints).",
+      "Where blend weights come from: the file, the distance to the bones, or a fit to the examples, with convex "
+      "weights on the skeleton's joints (fit) or with driven joints and weights of any sign (joints).",
       .group = "Parts of a method"},
-     {"corrective", "none|psd|wpsd|eigen|kernel", "What is added to the rest pose before blending."},
+     {"corrective", "none|psd|wpsd|eigen|kernel", "What displaces the rest pose before blending."},
      {"preset", "lewis|rhee|kry|vertex-program",
-      "The recipe of a paper, instead of --method; options that say otherwise are refused. lewis: --method psd --blend "
+      "A paper's own recipe, instead of --method; options that contradict it are refused. lewis: --method psd --blend "
       "file --distance-weights equal --rotations euler --rbf gaussian --no-norm; rhee: --method wpsd --blend fit "
       "--weights-first --influences 4 --principal-joints 4 --distance-weights blend --rotations euler --rbf gaussian "
       "--norm-floor 0.001 --shared-width; kry: --method eigen --blend file --sweeps-only --threshold 0.04 --fade 0; "
-      "vertex-program: --method eigen --sweeps-only with the limits of that paper's graphics card, --per-vertex 10 "
-      "--influences 4."},
+      "vertex-program: --method eigen --sweeps-only with the limits of the graphics card in that paper, --per-vertex "
+      "10 --influences 4."},
      CLI_FIT_OPTIONS},
     .example = "pelt fit arm.glb --train train --method kernel -o arm.pelt",
 };

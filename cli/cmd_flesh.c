@@ -103,20 +103,21 @@ static bool find_stiffness(const cli_args *args, const pelt_bundle *bundle, cons
 static json_t *figures(const cli_args *args, const pelt_bundle *bundle, const pelt_volume *v) {
     uint32_t carried = 0;
     for (uint32_t i = 0; i < v->node_count; i++) carried += v->node_bones[i] >= 0;
-    cli_say(
-        args,
-        "%s: %u tetrahedra (%u cut by the skin, %u doubled where parts lie side by side), %u nodes, %u of them on %u "
-        "bones; cubes of %.4g\n",
-        bundle->path, v->element_count, v->cut, v->copies, v->node_count, carried, v->bones.count, v->cell);
-    cli_say(args, "  volume %.4g, of the mesh %.4g (%+.1f%%); %u vertices embedded, %u left out\n", v->volume,
+    cli_say(args,
+            "%s: %u tetrahedra (%u cut by the skin, %u duplicated where parts lie side by side), %u nodes, %u of them "
+            "on %u bones; cubes of %.4g\n",
+            bundle->path, v->element_count, v->cut, v->copies, v->node_count, carried, v->bones.count, v->cell);
+    cli_say(args, "  volume %.4g, that of the mesh %.4g (%+.1f%%); %u vertices embedded, %u left out\n", v->volume,
             v->mesh_volume, v->mesh_volume > 0 ? 100 * (v->volume / v->mesh_volume - 1) : 0, v->skin_count,
             bundle->mesh.vertex_count - v->skin_count);
-    if (v->thin) cli_say(args, "  %u bones are thinner than the lattice and wider in it than they are\n", v->thin);
-    if (v->loose) cli_say(args, "  %u pieces have no bone in them and go with the nearest\n", v->loose);
+    if (v->thin) cli_say(args, "  %u bones are thinner than the lattice, which makes them too thick\n", v->thin);
+    if (v->loose) cli_say(args, "  %u pieces contain no bone and follow the nearest one\n", v->loose);
     if (v->bones.outside)
-        cli_warn(args, "%s: %u bones lie outside of the mesh and are left out, one of them at joint \"%s\"",
-                 bundle->path, v->bones.outside, bundle->skeleton.names[v->bones.missed]);
-    if (v->bare) cli_warn(args, "%s: %u bones carry no node of the lattice; use a finer one", bundle->path, v->bare);
+        cli_warn(args, "%s: %u bones lie outside the mesh and are left out, one of them at joint \"%s\"", bundle->path,
+                 v->bones.outside, bundle->skeleton.names[v->bones.missed]);
+    if (v->bare)
+        cli_warn(args, "%s: %u bones contain no node of the lattice; use a finer one (--resolution)", bundle->path,
+                 v->bare);
     return pelt_json_pack(
         "{tetrahedra:u, cut:u, doubled:u, nodes:u, carried:u, bones:u, bones_outside:u, bones_thin:u, "
         "bones_bare:u, pieces_loose:u, cell:f, volume:f, mesh_volume:f, embedded:u}",
@@ -155,11 +156,11 @@ static bool find_poses(const cli_args *args, flesh_order *o, pelt_bundle *from) 
     const char *names = cli_value(args, "clip");
     bool against = cli_value(args, "against");
     if (from->skeleton.joint_count != joints)
-        return cli_fail("%s: has %u joints, but %s has %zu; poses are for the same skeleton", from->path,
+        return cli_fail("%s: has %u joints, but %s has %zu; take poses from the same skeleton", from->path,
                         from->skeleton.joint_count, o->bundle->path, joints),
                false;
     if (against && from->mesh.vertex_count != o->bundle->mesh.vertex_count)
-        return cli_fail("%s: has %u vertices, but %s has %u; --against compares the same mesh", from->path,
+        return cli_fail("%s: has %u vertices, but %s has %u; --against needs the same mesh", from->path,
                         from->mesh.vertex_count, o->bundle->path, o->bundle->mesh.vertex_count),
                false;
     if (!names && !from->clip_count) return cli_fail("%s: has no clip; `pelt poses` makes one", from->path), false;
@@ -185,8 +186,8 @@ static int solve(const cli_args *args, flesh_order *o, json_t *object) {
     o->skin = 10;
     if (!cli_amount(args, "skin", &o->skin) || !cli_amount(args, "skin-depth", &o->skin_depth)) return CLI_MISUSE;
     if (cli_value(args, "skin") && !o->skin_depth)
-        return cli_misuse(args, "--skin is the stiffness of a skin; --skin-depth says how thick it is");
-    if (o->poisson > 0.49) return cli_misuse(args, "--poisson: %g is above 0.49", o->poisson);
+        return cli_misuse(args, "--skin sets the stiffness of a skin: give its thickness too, with --skin-depth");
+    if (o->poisson > 0.49) return cli_misuse(args, "--poisson must be at most 0.49, not %g", o->poisson);
     pelt_bundle *from = path ? pelt_bundle_read(path, &error) : o->bundle;
     if (!from) return cli_error(&error);
     int code = find_poses(args, o, from) ? flesh_run(args, o, object) : CLI_FAILED;
@@ -207,8 +208,8 @@ static int build(const cli_args *args, pelt_bundle *bundle, pelt_volume_options 
     if ((picture && flesh_show(bundle, &volume, picture, &error)) ||
         (saved && flesh_save_bones(bundle, &volume.bones, saved, &error)))
         return json_decref(object), cli_error(&error);
-    if (picture) cli_say(args, "%s: the body cut open: its bones, and its lattice\n", picture);
-    if (saved) cli_say(args, "%s: %u bones, for --bones\n", saved, volume.bones.count);
+    if (picture) cli_say(args, "%s: the body cut open, with its bones and its lattice\n", picture);
+    if (saved) cli_say(args, "%s: %u bones, to edit and pass to --bones\n", saved, volume.bones.count);
     if (!cli_value(args, "output")) return cli_print_json(args, object);
     int code = solve(args, &(flesh_order){.bundle = bundle, .volume = &volume}, object);
     json_decref(object);
@@ -237,9 +238,9 @@ static int run(const cli_args *args) {
     const char *picture = cli_value(args, "show"), *output = cli_value(args, "output");
     const char *saved = cli_value(args, "save-bones");
     if (!picture && !output && !saved) return cli_misuse(args, "-o BUNDLE.glb is missing: name the file to write");
-    if (saved && !pelt_is_gltf(saved)) return cli_misuse(args, "--save-bones makes a .glb or .gltf, not %s", saved);
-    if (picture && !pelt_ends_with(picture, ".png")) return cli_misuse(args, "--show makes a .png, not %s", picture);
-    if (output && !pelt_is_gltf(output)) return cli_misuse(args, "-o makes a .glb or .gltf, not %s", output);
+    if (saved && !pelt_is_gltf(saved)) return cli_misuse(args, "--save-bones writes a .glb or .gltf, not %s", saved);
+    if (picture && !pelt_ends_with(picture, ".png")) return cli_misuse(args, "--show writes a .png, not %s", picture);
+    if (output && !pelt_is_gltf(output)) return cli_misuse(args, "-o writes a .glb or .gltf, not %s", output);
     if (!cli_count(args, "resolution", &tetrahedra)) return CLI_MISUSE;
     pelt_bundle *bundle = cli_bundle(args, args->inputs[0], &error);
     int code = bundle ? build_on_bones(args, bundle, tetrahedra) : cli_error(&error);
@@ -250,39 +251,39 @@ static int run(const cli_args *args) {
 const cli_command cli_flesh = {
     "flesh",
     "CHARACTER.glb [--poses POSES.glb] -o BUNDLE.glb",
-    "Makes examples of a character by finite elements: flesh within its skin, on rigid bones.",
-    "Bones are capsules from joint to joint, as wide as the skin is far. The skin may be open, cut through itself and "
-    "have many parts: winding numbers decide what is inside. Fingers side by side do not stick together. Every pose is "
-    "solved on its own and kept in BUNDLE.glb.poses/ until all are done. Poses that the flesh cannot reach are left "
-    "out, "
-    "and named. What is no flesh follows the linear blend.",
+    "Makes examples of a character by simulating flesh with finite elements, on rigid bones inside its skin.",
+    "Bones are capsules from joint to joint, as thick as the skin around them allows. The skin may be open, intersect "
+    "itself and have many parts: winding numbers decide what is inside. Fingers side by side do not stick together. "
+    "Every pose is solved on its own and kept in BUNDLE.glb.poses/ until all are done. Poses that the flesh cannot "
+    "reach are left out and reported. Vertices outside the flesh follow the linear blend.",
     run,
     1,
     1,
     {{"output", "BUNDLE.glb",
-      "The character with the clip \"flesh\" and no other; the shapes go into BUNDLE.flesh.pc2 next to it."},
-     {"poses", "POSES.glb", "Take poses from the clips of this file, as `pelt poses` writes it.", CLI_INPUT},
+      "The character with a single clip, \"flesh\"; its shapes go into BUNDLE.flesh.pc2 next to it."},
+     {"poses", "POSES.glb", "Take poses from the clips of this file, such as one that `pelt poses` wrote.", CLI_INPUT},
      {"clip", "CLIP,...", "Clips to take poses from; default the first."},
      {"every", "N", "Take every N-th frame."},
-     {"as", "NAME,...", "Names of the clips to make, one for each clip of poses; default all poses in one, \"flesh\"."},
+     {"as", "NAME,...",
+      "Names of the clips to make, one per clip of poses; default: all poses in one clip, \"flesh\"."},
      {"against", NULL,
-      "Compare with the positions that the clips of poses have: rms, and rel_err (1 is the linear blend)."},
-     {"resume", NULL, "Go on with work that was interrupted."},
-     {"show", "FILE.png", "Draw the body cut open: its bones, and the lattice.", CLI_OUTPUT},
-     {"bones", "BONES.glb", "Meshes of bones, each bound or parented to a joint; default capsules from joint to joint.",
-      CLI_INPUT},
-     {"save-bones", "BONES.glb", "Write the bones as meshes, to be changed in a modeller and given back.", CLI_OUTPUT},
-     {"resolution", "N", "About how many tetrahedra; default 30000."},
-     {"fat", "X", "Stiffness of fat; that of muscle is 1. Default 0.3."},
-     {"poisson", "X", "Poisson's ratio: how well flesh keeps its volume; to 0.49. Default 0.45."},
-     {"no-contact", NULL, "Limbs that touch pass through each other."},
-     {"fat-depth", "LENGTH", "Flesh this near to the skin is fat; default none is."},
-     {"skin-depth", "LENGTH", "A skin this thick, which stretches and bends, lies on the flesh; default none does."},
-     {"skin", "X", "Its stiffness; that of muscle is 1. Default 10."},
+      "Compare with the true positions in the clips of poses: rms, and rel_err (1 is the linear blend)."},
+     {"resume", NULL, "Continue an interrupted run."},
+     {"show", "FILE.png", "Draw the body cut open, with its bones and the lattice.", CLI_OUTPUT},
+     {"bones", "BONES.glb",
+      "Meshes of bones, each bound or parented to a joint; default: capsules from joint to joint.", CLI_INPUT},
+     {"save-bones", "BONES.glb", "Write the bones as meshes, to edit in a modeller and pass back with --bones.",
+      CLI_OUTPUT},
+     {"resolution", "N", "Approximate number of tetrahedra; default 30000."},
+     {"fat", "X", "Stiffness of fat, where muscle is 1; default 0.3."},
+     {"poisson", "X", "Poisson's ratio, how well flesh keeps its volume; at most 0.49, default 0.45."},
+     {"no-contact", NULL, "Let limbs that touch pass through each other."},
+     {"fat-depth", "LENGTH", "Depth of fat below the skin; default 0, no fat."},
+     {"skin-depth", "LENGTH", "Thickness of a skin over the flesh that stretches and bends; default: no such skin."},
+     {"skin", "X", "--skin-depth: stiffness of that skin, where muscle is 1; default 10."},
      {"stiffness", "NAME=X,...",
-      "Times stiffer flesh below a part or material, or around a joint; or \"colors\": by the red of vertex colours, 0 "
-      "a "
-      "tenth, 1 ten times."},
-     {"leave-out", "NAME,...", "Parts or materials that are no flesh: clothes, eyes."}},
+      "Make flesh X times as stiff below a part or material, or around a joint; \"colors\" takes the factor from the "
+      "red of vertex colours, from 0 (a tenth) to 1 (ten times)."},
+     {"leave-out", "NAME,...", "Parts or materials that are not flesh, such as clothes and eyes."}},
     .example = "pelt flesh arm.glb --clip test --every 20 -o flesh.glb",
 };

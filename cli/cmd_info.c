@@ -67,11 +67,10 @@ static json_t *confidence_of(const cli_args *args, const pelt_skin *skin) {
     if (!c) return json_decref(names), json_null();
     for (uint32_t r = 0; r < c->region_count; r++)
         names = pelt_json_append(names, pelt_json_text(pelt_confidence_region_name(skin, r)));
-    cli_say(
-        args,
-        "  confidence in %u regions, calibrated on %u held-out examples: correlation %.2f, forecasts %.1f times the "
-        "true error (median)\n",
-        c->region_count, c->frame_count, (double)c->correlation, (double)c->median);
+    cli_say(args,
+            "  confidence in %u regions, calibrated on %u held-out examples: correlation %.2f; the median forecast is "
+            "%.1f times the true error\n",
+            c->region_count, c->frame_count, (double)c->correlation, (double)c->median);
     return pelt_json_pack("{regions:o, frames:u, correlation:f, median:f, frame_margin:f, region_margin:f}", names,
                           c->frame_count, (double)c->correlation, (double)c->median, (double)c->frame_margin,
                           (double)c->region_margin);
@@ -135,7 +134,7 @@ static json_t *info_keys(const cli_args *args, const char *path, pelt_error *err
         cli_say(args, "  %u witnesses, %u of them in a frame%s\n", keys.witness_count, keys.witness_rule->each_frame,
                 keys.control_count ? ", a third if a control leaves its range" : "");
     if (keys.engine_point_count < keys.point_count)
-        cli_say(args, "  keys are among the first %u points, which drive the others\n", keys.engine_point_count);
+        cli_say(args, "  the keys are among the first %u points and drive the others\n", keys.engine_point_count);
     json_t *object =
         pelt_json_pack("{file:s, kind:s, points:u, engine_points:u, components:u, keys:u, basis:u, regions:u, "
                        "witnesses:u, controls:u, half:b, shared:b, frames:u, diagonal:f, bytes:z, about:o}",
@@ -174,7 +173,7 @@ static json_t *info_cache(const cli_args *args, const char *path, pelt_error *er
     if (bad) {
         char text[200];
         snprintf(text, sizeof text,
-                 "%zu numbers are not finite, the first in frame %zu, point %zu: leave out that frame", bad,
+                 "%zu numbers are not finite, the first in frame %zu, point %zu: leave that frame out", bad,
                  first_bad / 3 / cache.point_count, first_bad / 3 % cache.point_count);
         cli_say(args, "  error: %s\n", text);
         json_array_append_new(findings, pelt_json_pack("{severity:s, what:s, text:s}", "error", "not-finite", text));
@@ -285,7 +284,7 @@ static json_t *list_objects(const cli_args *args, const pelt_mesh *mesh) {
     for (uint32_t i = 0; i < mesh->object_count; i++) {
         const pelt_mesh_object *part = &mesh->objects[i];
         if (mesh->object_count > 1)
-            cli_say(args, "  object %u: \"%s\", %u vertices from %u on\n", i, part->name, part->count, part->first);
+            cli_say(args, "  object %u: \"%s\", %u vertices starting at %u\n", i, part->name, part->count, part->first);
         json_array_append_new(list, pelt_json_pack("{name:s, mesh:s, first:u, vertices:u}", part->name, part->mesh_name,
                                                    part->first, part->count));
     }
@@ -387,8 +386,8 @@ static int run(const cli_args *args) {
 const cli_command cli_info = {
     "info",
     "FILE...",
-    "What is in a glTF, cache, skin or .keys file, and every problem found.",
-    "Caches next to a glTF file (body.CLIP.pc2 next to body.glb) are read with it and compared with the rig: scale, "
+    "Shows what is in a glTF, cache, skin or .keys file, and every problem found.",
+    "Caches next to a glTF file (body.CLIP.pc2 next to body.glb) are read with it and checked against the rig: scale, "
     "axes, vertex order, rest pose, duplicates. If a file has several objects, each may have its own cache, "
     "body.OBJECT.CLIP.pc2; objects are listed in vertex order.",
     run,

@@ -64,7 +64,7 @@ static bool read_recipe(const cli_args *args, pelt_keys_recipe *recipe) {
     for (int r = 0; r < PELT_KEYS_RECIPE_COUNT; r++)
         if (text && !strcmp(text, pelt_keys_recipe_name((pelt_keys_recipe)r)))
             return *recipe = (pelt_keys_recipe)r, true;
-    if (text) cli_misuse(args, "--recipe %s: no such recipe; choose pelt or paper", text);
+    if (text) cli_misuse(args, "--recipe %s: expected pelt or paper", text);
     return !text;
 }
 
@@ -87,7 +87,7 @@ static bool read_train_options(const cli_args *args, pelt_keys_options *o) {
 
 static void print_forecast(const cli_args *args, const pelt_keys_forecast *f) {
     if (!f->rehearsals) {
-        cli_say(args, "  no forecast: there are no shots to leave out; measure a clip that is not trained on\n");
+        cli_say(args, "  no forecast: there are no shots to hold out; measure a clip that was not trained on\n");
         return;
     }
     cli_say(
@@ -98,7 +98,7 @@ static void print_forecast(const cli_args *args, const pelt_keys_forecast *f) {
         100 * f->hit_rate.expected, 100 * f->hit_rate.low, 100 * f->hit_rate.high, f->evaluated.expected,
         f->evaluated.low, f->evaluated.high, 100 * f->error_p995.expected, 100 * f->error_p995.low,
         100 * f->error_p995.high);
-    cli_say(args, "  rehearsed %u times on %u frames left out: %u of %u bad frames trusted\n", f->rehearsals, f->frames,
+    cli_say(args, "  rehearsed %u times on %u held-out frames: %u of %u bad frames trusted\n", f->rehearsals, f->frames,
             f->missed_bad, f->bad_frames);
 }
 
@@ -214,7 +214,7 @@ static void print_speed(const cli_args *args, const pelt_keys *keys, const pelt_
         cli_say(args, "%.3g us per call and %.3g us per point: %.2f times faster\n", 1e6 * m->call_cost,
                 1e6 * m->point_cost, m->speedup);
     else
-        cli_say(args, "how much faster that is depends on the rig: give --engine, or --cost per point\n");
+        cli_say(args, "the speedup depends on the rig: name it with --engine, or its cost per point with --cost\n");
 }
 
 static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt_keys_measure *m, double bar) {
@@ -234,17 +234,16 @@ static int print_measure(const cli_args *args, const pelt_keys *keys, const pelt
             100 * m->final_p999, m->missed_bad, m->bad_frames);
     if (m->bad_frames)
         cli_say(args,
-                "misfit:      finds %.1f%% of the bad frames when it flags 5%% of the good ones (precision %.2f); "
-                "correlation with the error %.2f\n",
+                "misfit:      flags %.1f%% of the bad frames at 5%% false alarms (precision %.2f); correlation with "
+                "the error %.2f\n",
                 100 * m->recall, m->precision, m->correlation);
     else
         cli_say(args, "misfit:      there are no bad frames to find; correlation with the error %.2f\n",
                 m->correlation);
-    cli_say(
-        args,
-        "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%; farther than the truth moves %.3f%%, "
-        "over 0.1%% in %u frames\n",
-        100 * m->jump, 100 * m->switch_jump, 100 * m->still_jump, m->still_frames);
+    cli_say(args,
+            "jumps:       keys alone %.3f%%, where the soft cache switches %.3f%%; beyond the motion of the truth "
+            "%.3f%%, over 0.1%% in %u frames\n",
+            100 * m->jump, 100 * m->switch_jump, 100 * m->still_jump, m->still_frames);
     print_speed(args, keys, m);
     bool known = m->speedup > 0;
     json_t *json = pelt_json_pack(
@@ -296,7 +295,7 @@ static int measure(const cli_args *args, const pelt_keys *keys, pelt_input *inpu
     if (mesh && mesh->vertex_count < keys->engine_point_count) mesh = NULL;
     if (picture && (!mesh || !mesh->triangle_count)) {
         pelt_bundle_free(bundle);
-        return cli_misuse(args, "--picture needs a mesh to draw the keys on: give --mesh FILE.glb");
+        return cli_misuse(args, "--picture needs a mesh to draw the keys on: name it with --mesh FILE.glb");
     }
     keys_faces faces;
     bool drawn = report && mesh && mesh->vertex_count == keys->point_count && keys->component_count == 3;
@@ -350,7 +349,8 @@ static int run_verb(const cli_args *args, const char *verb, pelt_engine *engine)
     pelt_keys keys = {0};
     pelt_input input;
     if (args->input_count <= first)
-        return cli_misuse(args, "an input is missing: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
+        return cli_misuse(args,
+                          "an input is missing; usage: pelt keys train CLIP..., or run|measure FILE.keys CLIP...");
     const char *path = training ? cli_value(args, "from") : args->inputs[1];
     if (training && !cli_value(args, "output"))
         return cli_misuse(args, "-o FILE.keys is missing: name the file to write");
@@ -385,49 +385,53 @@ static int run(const cli_args *args) {
 const cli_command cli_keys = {
     "keys",
     "train CLIP... -o FILE.keys | run FILE.keys CONTROLS.csv --engine E -o OUT | measure FILE.keys CLIP... | speed",
-    "Key points and the soft cache: slow rigs at interactive speed.",
+    "Runs slow rigs at interactive speed, with key points and a soft cache.",
     "train learns from clips of points (.npy, .pc2, ...; controls in a .csv next to them), from controls that an "
-    "engine evaluates (.csv), and from logs of missed frames (.misses). run poses controls with the keys alone where "
-    "that can be trusted, measure compares with the truth, and speed times the reconstruction (--points, --basis). An "
-    "engine is face, face:FILE.glb, FILE.so or pipe:COMMAND; docs/howto-keys.md has examples.",
+    "engine evaluates (.csv), and from logs of missed frames (.misses). run computes a face or other rig from its "
+    "controls, with the keys alone wherever they can be trusted; measure compares with the truth; speed times the "
+    "reconstruction (--points, --basis).\n\nAn engine is face, face:FILE.glb, FILE.so or pipe:COMMAND; "
+    "docs/howto-keys.md has examples.",
     run,
     1,
     CLI_MAX_INPUTS,
     {{"output", "FILE", "train: the .keys file; run: the point cache (.pc2 .mdd .npy)."},
-     {"keys", "N", "train: key points; default 170."},
-     {"basis", "N", "train: basis vectors; default three per key."},
-     {"error", "SHARE", "train: the fewest keys that keep 99.5% of held-out frames under this, such as 1%."},
-     {"recipe", "NAME", "train: pelt, or paper (Meyer & Anderson as written)."},
+     {"keys", "N", "train: number of key points; default 170."},
+     {"basis", "N", "train: number of basis vectors; default three per key."},
+     {"error", "SHARE",
+      "train: use the fewest keys that keep the error of 99.5% of the held-out frames below this, such as 1%."},
+     {"recipe", "NAME", "train: pelt (default), or paper (Meyer & Anderson as published)."},
      {"fiducials", "POINT,...", "train: points that are always keys."},
-     {"grid", "N", "train: number of keys to spread evenly."},
-     {"spacing", "SHARE", "train: no two keys are closer than this; default 1.2% of the diagonal."},
-     {"regions", "N", "train: parts of the mesh that the soft cache judges separately; default one per three keys."},
+     {"grid", "N", "train: spread this many of the keys evenly."},
+     {"spacing", "SHARE", "train: least distance between keys; default 1.2% of the diagonal."},
+     {"regions", "N",
+      "train: number of parts of the mesh that the soft cache judges separately; default one per three keys."},
      {"witnesses", "N",
-      "train: points checked per frame besides the keys (more if controls leave their ranges); default by "
-      "errors."},
+      "train: number of points to check per frame besides the keys (more when controls leave their ranges); default: "
+      "chosen by the errors."},
      {"residual", "SHARE",
-      "train, recipe paper: add keys until the largest residual of the training frames is under this."},
+      "train, recipe paper: add keys until the largest residual of the training frames is below this."},
      {"batch", "N", "train, recipe paper: vectors per batch; default 20."},
      {"ridge", "X", "train: regularisation of the map; default: by cross-validation."},
      {"bar", "SHARE", "Errors above this are bad; default 1% of the diagonal."},
-     {"light", NULL, "train: colours: not centred, one basis for all channels."},
+     {"light", NULL, "train: the values are colours: not centred, with one basis for all channels."},
      {"exact", NULL, "train: keep the basis in single precision."},
-     {"from", "FILE.keys", "train: retrain these with the new clips.", CLI_INPUT},
+     {"from", "FILE.keys", "train: continue training these key points with the new clips.", CLI_INPUT},
      {"with", "CLIP", "train, measure: a second mesh that the keys of the first drive.", CLI_INPUT},
-     {"mesh", "FILE.glb", "The points at rest, for positions, size and pictures.", CLI_INPUT},
+     {"mesh", "FILE.glb", "Mesh with the points at rest, for positions, size and pictures.", CLI_INPUT},
      CLI_ENGINE_OPTIONS,
-     {"cost", "MICROSECONDS", "Extra work per point of the face; for measure without an engine: its cost."},
+     {"cost", "MICROSECONDS", "Extra work per point of the face; measure without an engine: assumed cost per point."},
      {"log", "FILE.misses", "run: append missed frames to this log.", CLI_OUTPUT},
      {"like", "CACHE",
-      "run: write as this cache is written: its points in its order, its axes, scale and frame numbers. It is of the "
-      "same clip, or CONTROLS.csv=CACHE.",
+      "run: match the layout of this cache: its point order, axes, scale and frame numbers. CONTROLS.csv=CACHE if it "
+      "is of another clip.",
       CLI_INPUT},
      {"e-min", "X", "Misfit up to which the keys are trusted, in units of the trained bound; default 1."},
-     {"e-max", "X", "Misfit from which they are not trusted at all; default 1.5 times e-min."},
-     {"step", "SHARE", "Limit on how far switching moves a point per frame; default 0.0008 diagonals, 0: none."},
-     {"whole", NULL, "One decision for the whole mesh, even if there are regions."},
+     {"e-max", "X", "Misfit above which they are not trusted at all; default 1.5 times e-min."},
+     {"step", "SHARE", "Farthest that switching may move a point per frame; default 0.0008 diagonals, 0: no limit."},
+     {"whole", NULL, "Make one decision for the whole mesh, even if there are regions."},
      {"no-witnesses", NULL, "Trust the keys alone, even if there are witnesses."},
-     {"absolute", NULL, "e is the RMS misfit in units of the values; --e-min and --e-max are 0.1 and 0.15 (paper)."},
+     {"absolute", NULL,
+      "Measure misfit as RMS in units of the values; --e-min and --e-max then default to 0.1 and 0.15 (paper)."},
      {"picture", "FILE.png", "measure: draw the keys on the mesh.", CLI_OUTPUT},
      {"report", "FILE.html", "measure: write a page with the keys on the mesh, errors, hits and misses.", CLI_OUTPUT}},
     .example = "pelt keys train face.train.npy face.range.npy --mesh face.glb -o face.keys",

@@ -29,7 +29,8 @@ static int run(const cli_args *args) {
     pelt_skin skin;
     if (!cli_value(args, "output")) return cli_misuse(args, "-o OUT.pelt is missing: name the file to write");
     if (!cli_value(args, "clip"))
-        return cli_misuse(args, "--clip CLIP is missing: name examples, best those that the skin was fitted to");
+        return cli_misuse(args,
+                          "--clip CLIP is missing: name example clips, preferably those that the skin was fitted to");
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
     if (!bytes) return cli_error(&error);
     pelt_bundle *bundle = cli_bundle(args, args->inputs[1], &error);
@@ -42,16 +43,17 @@ static int run(const cli_args *args) {
 const cli_command cli_levels = {
     "levels",
     "SKIN BUNDLE --clip CLIP,... -o OUT.pelt",
-    "Adds levels of detail to a skin, for characters that are far away.",
-    "Level 0 is the whole skin. Levels 1 and 2 keep half and a quarter of the displacements, those that do most in the "
-    "clips; the next has none, then two joints per vertex, then one. A level less accurate than a cheaper one is left "
-    "out. How far vertices move from level 0 in the clips is kept in the skin, for players to choose by. `pelt fit "
-    "--levels` does the same in one step.",
+    "Adds levels of detail to a skin, for distant characters.",
+    "Level 0 is the whole skin. Levels 1 and 2 keep the half and the quarter of the displacements that matter most in "
+    "the clips; level 3 has none, and the last two levels have two joints per vertex and one. A level that is less "
+    "accurate than a cheaper one is left out. The skin records how far each level strays from level 0 in the clips, so "
+    "that players can choose by it. `pelt fit --levels` does the same in one step.",
     run,
     2,
     2,
-    {{"clip", "CLIP,...", "Clips that decide which displacements matter; best those that the skin was fitted to."},
-     {"every", "N", "Use every N-th frame of the clips only."},
+    {{"clip", "CLIP,...",
+      "Clips that decide which displacements matter; preferably those that the skin was fitted to."},
+     {"every", "N", "Use only every N-th frame of the clips."},
      {"output", "OUT.pelt", "The skin to write."}},
     .example = "pelt levels arm.pelt arm.glb --clip train -o arm-levels.pelt",
 };

@@ -23,12 +23,12 @@ static void warn_of_clips(const cli_args *args, pelt_bundle *bundle, const pelt_
 static void warn_if_worse(const cli_args *args, const pelt_skin *skin, const pelt_measure *m) {
     if (!cli_is_worse(m)) return;
     bool learned_nothing = skin->facts && skin->facts->train.rel_err > 1.01;
-    cli_warn(args, "%s is worse here than a plain blend with the file's weights (rel_err %.3f): %s", args->inputs[0],
+    cli_warn(args, "%s is worse here than plain blending with the file's weights (rel_err %.3f): %s", args->inputs[0],
              m->rel_err,
              learned_nothing && skin->facts->blend == PELT_BLEND_DISTANCE
-                 ? "its weights are by distance, and know nothing about the character"
-             : learned_nothing ? "it already is on the examples it was fitted to"
-                               : "the clip is unlike the examples it was fitted to; train on more of them");
+                 ? "its weights come from distances and ignore how the character moves"
+             : learned_nothing ? "it already was on the examples that it was fitted to"
+                               : "the clip is unlike the examples that the skin was fitted to; add examples like it");
 }
 
 /* Errors of each clip, if there are several; returns the one with the largest rms. */
@@ -50,7 +50,7 @@ static const pelt_clip *say_clips(const cli_args *args, const pelt_clip *const *
         if (count > 1)
             cli_say(args, "  \"%s\": rms %.4g  max %.4g, %u frames\n", clips[c]->name, sqrt(sum), largest, frames);
     }
-    if (count > 1) cli_say(args, "  worst as a whole: \"%s\"\n", which->name);
+    if (count > 1) cli_say(args, "  worst overall: \"%s\"\n", which->name);
     return which;
 }
 
@@ -60,11 +60,14 @@ static json_t *say_expectation(const cli_args *args, const pelt_measure *m) {
     const pelt_expectation *e = &m->expectation;
     json_t *bars = json_array();
     if (!m->frame_expected) return json_decref(bars), json_null();
-    cli_say(args, "  confidence: correlation %.2f with the true errors of frames (logarithms)", e->correlation);
+    cli_say(args, "  confidence: correlation %.2f with the true error of each frame (logarithms)", e->correlation);
     for (int i = 0; i < 2; i++) {
         double worse = e->at[i].called ? 100.0 * e->at[i].worse / e->at[i].called : 0;
-        cli_say(args, "; of %u frames called better than %.4g (%s), %.1f%% are worse", e->at[i].called, e->at[i].bar,
-                names[i], worse);
+        if (e->at[i].called)
+            cli_say(args, "; of %u frames forecast to be better than %.4g (%s), %.1f%% are worse", e->at[i].called,
+                    e->at[i].bar, names[i], worse);
+        else
+            cli_say(args, "; no frame is forecast to be better than %.4g (%s)", e->at[i].bar, names[i]);
         bars = pelt_json_append(
             bars, pelt_json_pack("{bar:f, called:u, worse:u}", e->at[i].bar, e->at[i].called, e->at[i].worse));
     }
@@ -91,7 +94,7 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
     cli_say(args, "%s on %s: %s, %u frames; worst: clip \"%s\", frame %u, vertex %u\n", args->inputs[0], names, text,
             m->frame_count, worst->clip->name, worst->frame, m->worst_vertex);
     if (!pelt_measure_is_relative(m) && bundle->mesh.influences.first[bundle->mesh.vertex_count])
-        cli_say(args, "  the plain blend with the file's weights is exact here: there is nothing to be relative to\n");
+        cli_say(args, "  plain blending with the file's weights is exact here, so there are no relative errors\n");
     json_t *object = pelt_measure_json(m, args->inputs[0], names, examples), *list = json_array();
     const pelt_clip *as_a_whole = say_clips(args, clips, clip_count, m, list);
     json_t *more =
@@ -109,7 +112,7 @@ static int measure(const cli_args *args, const pelt_skin *skin, pelt_bundle *bun
 }
 
 static int run(const cli_args *args) {
-    if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP is missing: name what to measure on");
+    if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP is missing: name the clip to measure on");
     pelt_error error;
     pelt_skin skin;
     pelt_bytes *bytes = pelt_skin_read(args->inputs[0], &skin, &error);
@@ -127,17 +130,17 @@ static int run(const cli_args *args) {
 const cli_command cli_measure = {
     "measure",
     "SKIN BUNDLE --clip CLIP,...",
-    "Error of a skin against the true positions of a clip.",
+    "Measures a skin against the true positions of a clip.",
     "rms is over all frames and vertices, max the largest distance, both in scene units and in percent of the rest "
-    "pose's bounding-box diagonal. The others are relative to a linear blend with the file's weights, lower is "
-    "better: rel_err; roughness, how much the error differs between neighbouring vertices, which shows as crumpling "
-    "(not comparable between meshes of different sizes); jump, the largest change of the error from one frame to the "
-    "next, if the clip is a motion. Regions are the vertices that a joint moves most by the file's weights, and those "
-    "painted in one colour (COLOR_0).",
+    "pose's bounding-box diagonal. The others are relative to linear blending with the file's weights, and lower is "
+    "better: rel_err is the error; roughness is how much the error differs between neighbouring vertices, which shows "
+    "as crumpling (do not compare it between meshes of different sizes); jump is the largest change of the error from "
+    "one frame to the next, if the clip is a motion. A region is the vertices that one joint moves most by the file's "
+    "weights, or those painted in one colour (COLOR_0).",
     run,
     2,
     2,
-    {{"clip", "CLIP,...", "The clip to measure on; several are measured together."},
+    {{"clip", "CLIP,...", "Clip to measure on; several are measured together."},
      CLI_LEVEL_OPTION,
      CLI_ERROR_FILES,
      CLI_CACHE_OPTIONS},

@@ -59,14 +59,14 @@ static void say_range(const posing *p, const pelt_motion_range *range) {
     cli_say(p->args, "  %zu joints move, by %zu angles; limits of %zu from the clips, of %zu by name, of %zu given",
             range->count, range->angle_count, from[PELT_LIMITS_CLIPS], from[PELT_LIMITS_NAMES],
             from[PELT_LIMITS_GIVEN]);
-    if (follow) cli_say(p->args, "; %zu follow others, as in the clips", follow);
+    if (follow) cli_say(p->args, "; %zu follow other joints, as in the clips", follow);
     cli_say(p->args, "\n");
     if (from[PELT_LIMITS_NAMES])
         for (size_t i = 0, shown = 0; i < range->count; i++)
             if (!strcmp(range->list[i].part, "joint") && range->list[i].from == PELT_LIMITS_NAMES && !shown++)
                 cli_say(p->args,
-                        "  the names of some joints, such as \"%s\", say nothing of how they bend: --write-limits "
-                        "FILE.json writes what is assumed, to be corrected and given back as --limits\n",
+                        "  the names of some joints, such as \"%s\", do not tell how they bend: write the assumed "
+                        "limits with --write-limits FILE.json, correct them, and pass the file to --limits\n",
                         p->bundle->skeleton.names[range->list[i].joint]);
 }
 
@@ -115,7 +115,7 @@ static json_t *list_frames(const posing *p, pelt_examples frames, double left) {
         list = pelt_json_append(list, pelt_json_pack("{clip:s, frame:u, seconds:f}", e->clip->name, e->frame,
                                                      (double)e->clip->times[e->frame]));
     }
-    cli_say(p->args, "  %.1f%% of what the other frames could show is left unknown\n", 100 * left);
+    cli_say(p->args, "  %.1f%% of what the other frames could show is not covered\n", 100 * left);
     return list;
 }
 
@@ -126,7 +126,7 @@ static json_t *choose_frames(posing *p, double *left) {
     const char *way = cli_value(p->args, "choice");
     uint32_t how = 0;
     while (way && how < 3 && strcmp(way, ways[how]) != 0) how++;
-    if (how == 3) return cli_misuse(p->args, "--choice takes telling, even or random, not %s", way), NULL;
+    if (how == 3) return cli_misuse(p->args, "--choice %s: expected telling, even or random", way), NULL;
     if (!find_frames(p, &all)) return NULL;
     size_t *chosen = PELT_NEW(p->bundle->arena, p->count, size_t);
     pelt_examples frames = {p->count, PELT_NEW(p->bundle->arena, p->count, pelt_example)};
@@ -203,10 +203,11 @@ static int run(const cli_args *args) {
     if (!cli_value(args, "output") && !sheet && !cli_value(args, "from") && !cli_value(args, "write-limits"))
         return cli_misuse(args, "-o POSES.glb is missing: name the file to write");
     if (cli_value(args, "from") && (cli_value(args, "limits") || cli_value(args, "write-limits")))
-        return cli_misuse(args, "--from chooses among frames that are there; limits are for making new poses");
+        return cli_misuse(args,
+                          "--from chooses among existing frames, and limits are for new poses: use one or the other");
     if (!cli_value(args, "from") && (cli_value(args, "choice") || cli_value(args, "every")))
-        return cli_misuse(args, "--choice and --every are for frames of clips: name these by --from CLIP,...");
-    if (sheet && !pelt_ends_with(sheet, ".png")) return cli_misuse(args, "--sheet makes a .png, not %s", sheet);
+        return cli_misuse(args, "--choice and --every apply to frames of clips: name the clips with --from CLIP,...");
+    if (sheet && !pelt_ends_with(sheet, ".png")) return cli_misuse(args, "--sheet writes a .png, not %s", sheet);
     if (!cli_count(args, "count", &p.count) || !cli_number(args, "azimuth", &p.azimuth)) return CLI_MISUSE;
     if (pelt_check_range("count", p.count, 1, PELT_MOST_POSES, &error)) return cli_error(&error);
     p.bundle = cli_bundle(args, args->inputs[0], &error);
@@ -218,25 +219,27 @@ static int run(const cli_args *args) {
 const cli_command cli_poses = {
     "poses",
     "BUNDLE --count N -o POSES.glb",
-    "Which poses to make examples of: a range of motion, or frames of your own clips.",
-    "Without --from: the rest pose, every joint at its limits, then poses of the whole body with the correlations of "
-    "the file's clips. Limits are those of the clips for joints that these rotate by 10 degrees or more, otherwise "
-    "those of the part of the body that a joint's name says: knees and elbows bend one way, fingers curl, helpers "
-    "stay. "
-    "With --from: the frames that tell most about all others. POSES.glb is the character's own file with one clip, a "
-    "key per pose; every pose can be reached from the rest pose on a straight path.",
+    "Picks poses to make examples of: a range of motion, or frames of your own clips.",
+    "Without --from, you get the rest pose, every joint at its limits, then whole-body poses in which joints move "
+    "together as in the file's clips. A joint that the clips rotate by 10 degrees or more has its limits from them; "
+    "any other joint has those of the body part that its name suggests: knees and elbows bend one way, fingers curl, "
+    "helpers stay.\n\nWith --from, you get the frames that reveal most about all the others.\n\nPOSES.glb is the "
+    "character's own file with a single clip, one key per pose; every pose can be reached from the rest pose on a "
+    "straight path.",
     run,
     1,
     1,
     {{"count", "N", "How many poses; default 240."},
      {"from", "CLIP,...", "Choose frames of these clips."},
-     {"output", "POSES.glb", "The file to write; true positions of chosen frames go into POSES.CLIP.pc2 next to it."},
+     {"output", "POSES.glb",
+      "The file to write; if the chosen frames have true positions, these go into POSES.CLIP.pc2 next to it."},
      {"limits", "FILE.json|clips|names",
-      "Limits of joints in degrees, {\"knee\": {\"bend\": [0, 140]}}, or where to take all of them from."},
-     {"write-limits", "FILE.json", "Write the limits of all joints, to be changed and given back.", CLI_OUTPUT},
-     {"choice", "telling|even|random", "--from: how to choose; default telling, never worse than even."},
+      "Limits of joints in degrees, {\"knee\": {\"bend\": [0, 140]}}, or the source of all limits."},
+     {"write-limits", "FILE.json", "Write the limits of all joints, to edit and pass back with --limits.", CLI_OUTPUT},
+     {"choice", "telling|even|random",
+      "--from: the most telling frames (default, never worse than even), evenly spaced ones, or random ones."},
      {"every", "N", "--from: consider every N-th frame."},
      {"sheet", "FILE.png", "Draw up to 48 of the poses.", CLI_OUTPUT},
-     {"azimuth", "DEG", "--sheet: where the camera is around the character; default 25, 0 is its front."}},
+     {"azimuth", "DEG", "--sheet: camera angle around the character; 0 is its front, default 25."}},
     .example = "pelt poses arm.glb --count 60 -o poses.glb --sheet poses.png",
 };

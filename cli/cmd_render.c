@@ -180,11 +180,13 @@ static int make_movie(const film *f, const char *path) {
     pid_t child;
     int status = 0;
     if (posix_spawnp(&child, "ffmpeg", NULL, NULL, words, environ))
-        return cli_fail("%s: ffmpeg, which would make it, is not here; the frames are in %s", path, f->folder);
+        return cli_fail("%s: cannot be made without ffmpeg, which was not found; the frames are in %s", path,
+                        f->folder);
     while (waitpid(child, &status, 0) < 0) continue;
     if (!WIFEXITED(status) || WEXITSTATUS(status) == 127)
-        return cli_fail("%s: ffmpeg, which would make it, is not here; the frames are in %s", path, f->folder);
-    if (WEXITSTATUS(status)) return cli_fail("%s: ffmpeg did not make it; the frames are in %s", path, f->folder);
+        return cli_fail("%s: cannot be made without ffmpeg, which was not found; the frames are in %s", path,
+                        f->folder);
+    if (WEXITSTATUS(status)) return cli_fail("%s: ffmpeg failed to make it; the frames are in %s", path, f->folder);
     return CLI_DONE;
 }
 
@@ -214,7 +216,7 @@ static int draw_film(film *f, const pelt_skin *skin, double azimuth, double elev
     if (draw_frames(f, &error)) {
         int code = cli_error(&error);
         if (f->drawn)
-            cli_fail("%s: %u of %u frames are there, from the first on; --resume draws the others", f->folder, f->drawn,
+            cli_fail("%s: has the first %u of %u frames; --resume draws the rest", f->folder, f->drawn,
                      f->clip->frame_count);
         return code;
     }
@@ -232,14 +234,14 @@ static int run(const cli_args *args) {
     double azimuth = 0, elevation = 10, heat = 0;
     pelt_error error;
     if (!f.folder) return cli_misuse(args, "-o FOLDER is missing: name the folder to write to");
-    if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP is missing: name what to draw");
+    if (!cli_value(args, "clip")) return cli_misuse(args, "--clip CLIP is missing: name the clip to draw");
     if (movie && !pelt_ends_with(movie, ".webp") && !pelt_ends_with(movie, ".mp4"))
-        return cli_misuse(args, "--movie makes a .webp or an .mp4, not %s", movie);
+        return cli_misuse(args, "--movie writes a .webp or an .mp4, not %s", movie);
     if (!cli_count(args, "size", &f.height) || !cli_number(args, "azimuth", &azimuth) ||
         !cli_number(args, "elevation", &elevation) || !cli_number(args, "turn", &f.turn) ||
         !cli_amount(args, "heat", &heat))
         return CLI_MISUSE;
-    if (heat < 0) return cli_misuse(args, "--heat: expected percents of the diagonal");
+    if (heat < 0) return cli_misuse(args, "--heat: expected a percentage of the diagonal");
     if (pelt_check_picture_size("size", f.height, &error)) return cli_error(&error);
     f.columns = cli_value(args, "beside") ? 2 : 1;
     f.arena = pelt_arena_new(0);
@@ -259,20 +261,20 @@ const cli_command cli_render = {
     "SKIN BUNDLE --clip CLIP -o FOLDER",
     "Draws a clip, one PNG file per frame.",
     "No graphics device is needed. --beside puts the true mesh on the left; --heat colours the skin by its distance "
-    "from the truth, in the colours of `pelt compare --report`: pale yellow is that many percent of the mesh's "
-    "diagonal.",
+    "from the truth, as `pelt compare --report` does: pale yellow is an error of PERCENT of the mesh's diagonal or "
+    "more.",
     run,
     2,
     2,
     {{"clip", "CLIP", "The clip to draw."},
-     {"output", "FOLDER", "Where frame_0000.png and the others go."},
-     {"size", "N", "Height of a picture in pixels; default 512. The width is what the character needs."},
-     {"azimuth", "DEG", "Where the camera is around the character; default 0, its front."},
-     {"elevation", "DEG", "How high the camera is; default 10."},
+     {"output", "FOLDER", "Folder for frame_0000.png and the others."},
+     {"size", "N", "Height of the pictures in pixels; default 512. The width follows from the character."},
+     {"azimuth", "DEG", "Camera angle around the character; default 0, its front."},
+     {"elevation", "DEG", "Camera angle above the horizon; default 10."},
      {"turn", "DEG", "How far the camera orbits during the clip; 360 is a turntable. Default 0."},
-     {"resume", NULL, "Keep the leading frames that exist and draw the rest."},
-     {"beside", NULL, "The true mesh on the left, the skin on the right."},
-     {"heat", "PERCENT", "Colour by error; this much of the diagonal is the brightest."},
-     {"movie", "FILE", "Also a .webp or .mp4 of the frames, by ffmpeg.", CLI_OUTPUT}},
+     {"resume", NULL, "Keep the frames that were already drawn, and draw the rest."},
+     {"beside", NULL, "Show the true mesh on the left and the skin on the right."},
+     {"heat", "PERCENT", "Colour by error; an error of this percentage of the diagonal is the brightest."},
+     {"movie", "FILE", "Also make a .webp or .mp4 of the frames, with ffmpeg.", CLI_OUTPUT}},
     .example = "pelt render arm.pelt arm.glb --clip test --beside --heat 5 -o frames",
 };

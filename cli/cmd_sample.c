@@ -65,9 +65,10 @@ static int run(const cli_args *args) {
         return CLI_MISUSE;
     bool face = !strcmp(options.name, "face"), hand = !strcmp(options.name, "hand"), file = pelt_is_gltf(options.name);
     if (options.variant && (face || file)) return cli_misuse(args, "--variant does not apply to %s", options.name);
-    if (options.truth && !file) return cli_misuse(args, "--truth is for FILE.glb: %s has its own", options.name);
+    if (options.truth && !file)
+        return cli_misuse(args, "--truth applies to FILE.glb: %s has its own true shapes", options.name);
     if (!hand && (cli_value(args, "resolution") || cli_value(args, "resume")))
-        return cli_misuse(args, "--resolution and --resume are for hand: %s is not simulated", options.name);
+        return cli_misuse(args, "--resolution and --resume apply to hand: %s is not simulated", options.name);
     if (file && options.vertices) return cli_misuse(args, "--vertices does not apply to %s", options.name);
     if (file) return write_known(args, &options, folder);
     pelt_error error;
@@ -84,36 +85,35 @@ static int run(const cli_args *args) {
 const cli_command cli_sample = {
     "sample",
     "NAME|FILE.glb -o DIR",
-    "Writes a built-in character, or your own with a known deformation, as a bundle.",
-    "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), "
-    "biceps (the arm's elbow, with the control \"tension\" in .csv files), wrist (the arm's wrist, "
-    "twisting by 170 degrees), humanoid (53 joints, for speed) or hand (EigenSkin's experiment: sweeps and grasps of "
-    "16 joints, simulated by finite elements as `pelt flesh` does, in about two minutes of processor time). The true "
-    "deformation of the others is given by a formula that linear blending cannot match; that of humanoid is the blend "
-    "itself. FILE.glb is a character of your own, "
-    "with weights: DIR/FILE.glb, which keeps all that is in the file, gets clips with a truth given by a formula "
-    "(limbs twist evenly along their length and "
-    "swell where joints bend), so that methods can be compared on it before there are examples. face is a slow face "
-    "rig for `pelt keys`: clips of points (.npy) with their controls (.csv).",
+    "Writes a built-in character, or your own with a known deformation, as a bundle of examples.",
+    "NAME is box (a twisting box), elbow (a bending tube), arm (collar to hand, with muscle, twist and crease), biceps "
+    "(the arm's elbow, with a control \"tension\" in .csv files), wrist (the arm's wrist, twisting by 170 degrees), "
+    "humanoid (53 joints, for speed) or hand (EigenSkin's experiment: sweeps and grasps of 16 joints, simulated with "
+    "finite elements as `pelt flesh` does, in about two minutes of CPU time). Their true shapes, except the hand's, "
+    "follow a formula that linear blending cannot match; those of humanoid are the blend itself. face is a slow face "
+    "rig for `pelt keys`: clips of points (.npy) with their controls (.csv).\n\nFILE.glb is your own character, with "
+    "weights. DIR/FILE.glb keeps everything in the file and gets clips whose true shapes follow a formula: limbs twist "
+    "evenly along their length and swell where joints bend. With these you can compare methods before you have "
+    "examples.",
     run,
     1,
     1,
     {{"output", "DIR", "The folder to write to; created if missing."},
      {"vertices", "N", "Number of vertices, such as 2972, 11574 or 46036."},
-     {"frames", "N", "Examples per clip; for FILE.glb: besides those that rotate a single joint."},
-     {"resolution", "N", "hand: about how many tetrahedra; default 30000."},
-     {"resume", NULL, "hand: go on with work that was interrupted."},
+     {"frames", "N", "Examples per clip; FILE.glb: in addition to those that rotate a single joint."},
+     {"resolution", "N", "hand: approximate number of tetrahedra; default 30000."},
+     {"resume", NULL, "hand: continue an interrupted run."},
      {"variant", "V",
-      "Splits vertices as files do: seam (of a texture), mirror (half a texture on both sides), split (every triangle "
-      "separately), flat (also with flat shading), edges (hard edges)."},
+      "Split vertices as files do: seam (along a texture seam), mirror (both sides share half a texture), split (every "
+      "triangle separately), flat (also with flat shading), edges (hard edges)."},
      {"truth", "T",
-      "FILE.glb: swell (as above, the default), dual (its weights by dual quaternions) or mush (its blend after delta "
-      "mush)."},
+      "FILE.glb: true shapes by swelling limbs (swell, the default), by dual quaternion skinning (dual), or by delta "
+      "mush over the blend (mush)."},
      {"face", "FILE.glb", "face: use this face, with ARKit's 51 shapes, instead of the built-in one.", CLI_INPUT},
-     {"curves", "FILE.csv", "face: captured curves under ARKit's names; a third go to training, the rest to the test.",
+     {"curves", "FILE.csv", "face: captured curves under ARKit's names; a third is for training, the rest for testing.",
       CLI_INPUT},
-     {"test-frames", "N", "face: frames of the test clip; default as many as in the training clip."},
-     {"range-frames", "N", "face: range-of-motion poses; default a quarter of the training clip."},
+     {"test-frames", "N", "face: frames of the test clip; default: as many as in the training clip."},
+     {"range-frames", "N", "face: number of range-of-motion poses; default: a quarter of the training clip."},
      {"hold-out", "CONTROL,...", "face: also write the training clips without these controls."},
      {"controls-only", NULL, "face: write controls but no points; `pelt keys --engine face` makes them."}},
     .example = "pelt sample arm -o .",

@@ -37,7 +37,7 @@ static pelt_view *open_view(const cli_args *args, bool serving, pelt_engine *eng
 
 static int no_page(void) {
     return cli_fail("this pelt was built without its page; install nodejs, npm, clang, lld, wasi-libc and "
-                    "libclang-rt-dev-wasm32, then cmake --preset release && ninja -C build");
+                    "libclang-rt-dev-wasm32, then run cmake --preset release && ninja -C build");
 }
 
 /* -- Export ------------------------------------------------------------------------------------------------------ */
@@ -48,12 +48,13 @@ static int export_view(const cli_args *args, const char *folder) {
     size_t count = 0;
     bool with_fit = cli_value(args, "with-fit") != NULL;
     if (!args->input_count && !with_fit)
-        return cli_misuse(args, "name what to export: a bundle, skins, key points; --with-fit alone makes a page that "
-                                "takes files itself");
+        return cli_misuse(
+            args,
+            "name what to export: a bundle, skins or key points; only a page that fits (--with-fit) can do without");
     if (!pelt_page_count()) return no_page();
     if (with_fit && !pelt_page_has_fitter())
-        return cli_fail("this pelt was built without the fitter as WebAssembly; install libc++-dev-wasm32 and "
-                        "libeigen3-dev, then cmake --preset release && ninja -C build");
+        return cli_fail("this pelt was built without the fitter for WebAssembly; install libc++-dev-wasm32 and "
+                        "libeigen3-dev, then run cmake --preset release && ninja -C build");
     pelt_view *view = open_view(args, false, NULL, &error);
     pelt_result result = view ? pelt_view_export(view, folder, &progress, &count, &error) : error.code;
     pelt_view_free(view);
@@ -164,7 +165,7 @@ static int serve_view(const cli_args *args) {
     double rate = 60;
     int code;
     if (!cli_count(args, "port", &port) || !cli_amount(args, "rate", &rate)) return CLI_MISUSE;
-    if (rate < 0) return cli_misuse(args, "--rate: expected lines a second");
+    if (rate < 0) return cli_misuse(args, "--rate: expected lines per second");
     if (cli_value(args, "rate") && !cli_value(args, "live")) return cli_misuse(args, "--rate needs --live");
     if (!pelt_page_count()) return no_page();
     pelt_engine *engine = cli_open_engine(args, &code);
@@ -187,36 +188,36 @@ static int run(const cli_args *args) {
         return cli_misuse(args, "--export writes files and starts no server: remove --port and --no-browser");
     if (!folder && cli_value(args, "with-fit")) return cli_misuse(args, "--with-fit needs --export DIR");
     if (folder && cli_value(args, "engine"))
-        return cli_misuse(args, "--export writes files, which no engine can move: remove --engine");
+        return cli_misuse(args, "--export writes plain files, which no engine can move: remove --engine");
     if (folder && cli_value(args, "live"))
-        return cli_misuse(args, "--export writes files, which no stream can move: remove --live");
+        return cli_misuse(args, "--export writes plain files, which no stream can move: remove --live");
     return folder ? export_view(args, folder) : serve_view(args);
 }
 
 const cli_command cli_view = {
     "view",
     "[SKIN|BUNDLE|BOX.keys|CLIP.npy...]",
-    "A page to inspect skins, pose their joints, and fit new ones.",
-    "Serves a page on this machine only (127.0.0.1), prints its address, and opens it if there is a display. The "
-    "address contains a key; without it nothing is shown. Ctrl-C ends it. Skins (.pelt) join the bundle (.glb, .gltf) "
-    "they were made for. BOX.keys are key points: of light (pelt relight), which can then be dragged, or of a face "
-    "(pelt keys), whose mesh is a bundle with as many vertices and whose clips are point caches with as many points. "
-    "--engine (face, face:FILE.glb, FILE.so or pipe:COMMAND, as for pelt keys) computes such a face from controls that "
-    "are pulled on the page; the built-in face has its own. "
-    "--live STREAM lets the first character follow poses as they come, one line each, as pelt eval --live reads them. "
-    "Without inputs, drop bundles onto the page. --export DIR writes the same as files for any web server: "
-    "everything, frame by frame, except fitting and light. With --with-fit the page fits too, in the browser: whoever "
-    "opens it drops a character there, and nothing leaves their machine.",
+    "Opens a page to inspect skins, pose their joints and fit new ones.",
+    "Serves the page to this machine only (127.0.0.1), prints its address, and opens it if there is a display. The "
+    "address contains a key, without which nothing is shown. Ctrl-C ends it.\n\nSkins (.pelt) are shown on the bundle "
+    "(.glb, .gltf) they were made for; without inputs, drop bundles onto the page. BOX.keys are key points: of light "
+    "(pelt relight), which you can then drag, or of a face (pelt keys), shown on the bundle with as many vertices and "
+    "on the point caches with as many points. --engine (face, face:FILE.glb, FILE.so or pipe:COMMAND, as for pelt "
+    "keys) computes such a face as you move its controls; the built-in face needs none. --live STREAM lets the first "
+    "character follow poses as they arrive, one per line, as for pelt eval --live.\n\n--export DIR writes everything "
+    "as files for any web server, frame by frame, without fitting and light. With --with-fit the page can also fit in "
+    "the browser: visitors drop a character there, and nothing leaves their machine.",
     run,
     0,
     CLI_MAX_INPUTS,
-    {{"port", "N", "The port to serve on; default a free one."},
+    {{"port", "N", "Port to serve on; default: a free one."},
      {"no-browser", NULL, "Only print the address."},
      {"live", "STREAM", "Poses to follow, line by line, from a pipe, a file, or - for standard input.", CLI_INPUT},
      {"rate", "N", "--live: poses per second, played from a recording; default 60."},
      CLI_ENGINE_OPTIONS,
      {"cost", "MICROSECONDS", "Extra work per point of the face."},
      {"export", "DIR", "Write the page and everything it shows to a new folder instead.", CLI_OUTPUT},
-     {"with-fit", NULL, "--export: a page that fits too, as WebAssembly in the browser; inputs may be left out."}},
+     {"with-fit", NULL,
+      "--export: write a page that can also fit, with WebAssembly in the browser; inputs may be left out."}},
     .example = "pelt view arm.pelt arm.glb",
 };

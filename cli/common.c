@@ -198,13 +198,13 @@ bool cli_clips(pelt_bundle *bundle, const char *names, pelt_need need, const pel
     *clips = list ? PELT_NEW(bundle->arena, words, const pelt_clip *) : NULL;
     if (!*clips) return cli_fail("not enough memory"), cli_list_free(list), false;
     bool found = words > 0;
-    if (!found) cli_fail("no clip is named");
+    if (!found) cli_fail("no clip was named");
     for (size_t i = 0; i < words && found; i++) {
         const pelt_clip *clip = pelt_bundle_clip(bundle, list[i], need, &error);
         found = clip != NULL;
         if (found) (*clips)[(*count)++] = clip;
         if (!found) cli_error(&error);
-        if (!found && strchr(names, ',') && has_commas(bundle)) cli_fail("write a comma in the name of a clip as \\,");
+        if (!found && strchr(names, ',') && has_commas(bundle)) cli_fail("write a comma in a clip's name as \\,");
     }
     cli_list_free(list);
     return found;
@@ -233,7 +233,7 @@ bool cli_check_findings(const cli_args *args, pelt_findings findings) {
         if (finding->severity == PELT_WARNING) cli_warn(args, "%s%s", finding->text, cli_remedy(args, finding));
     }
     if (!fatal || cli_value(args, "force")) return true;
-    cli_fail("nothing was fitted, because the input is inconsistent; --force fits anyway");
+    cli_fail("nothing was fitted because the input is inconsistent; correct it, or fit anyway with --force");
     return false;
 }
 
@@ -250,8 +250,8 @@ void cli_note_controls(const cli_args *args, const pelt_skin *skin, const pelt_b
     for (uint32_t i = 0; i < skin->control_count; i++) {
         const char *name = skin->names + skin->controls[i].name;
         if (pelt_control_named(&bundle->controls, name) == bundle->controls.count)
-            cli_warn(args, "%s has no control \"%s\", which the skin depends on: it stays at rest, %g", bundle->path,
-                     name, (double)skin->controls[i].rest);
+            cli_warn(args, "%s has no control \"%s\", which the skin depends on; it stays at its rest value, %g",
+                     bundle->path, name, (double)skin->controls[i].rest);
     }
 }
 
@@ -343,11 +343,11 @@ static void say_choice(const cli_args *args, const json_t *figures) {
         {"between", "between others"}, {"beyond", "at the ends of ranges"}, {"several", "of several joints"}};
     const json_t *missed = json_object_get(figures, "missed");
     if (!missed) return;
-    cli_say(args, "  supports from %.3g%% of the largest displacement on, width %.3g rad",
+    cli_say(args, "  supports: displacements above %.3g%% of the largest; width %.3g rad",
             100 * part(figures, "threshold"), part(figures, "width"));
     for (size_t k = 0, told = 0; k < sizeof kinds / sizeof *kinds; k++)
         if (json_object_get(missed, kinds[k][0]))
-            cli_say(args, "%s %.3g%% of examples %s", told++ ? "," : "; left out they miss",
+            cli_say(args, "%s %.3g%% of examples %s", told++ ? "," : "; when held out, the fit misses",
                     100 * part(missed, kinds[k][0]), kinds[k][1]);
     cli_say(args, "\n");
 }
@@ -360,7 +360,7 @@ void cli_say_corrective(const cli_args *args, const json_t *figures) {
         cli_say(args, "  rounding displacements to 16 bits moves a vertex by at most %.2g (%.2g%%)\n",
                 part(figures, "storage_error"), 100 * part(figures, "storage_error_fraction"));
     if (part(damped, "times") > 0)
-        cli_say(args, "  blend too flat to invert %.0f times, at %.0f points\n", part(damped, "times"),
+        cli_say(args, "  the blend was too flat to invert %.0f times, at %.0f points\n", part(damped, "times"),
                 part(damped, "points"));
     say_choice(args, figures);
     const json_t *memory = json_object_get(figures, "memory");
@@ -379,9 +379,8 @@ bool cli_level(const cli_args *args, pelt_skin *skin) {
     double level = 0, last = pelt_level_count(skin) - 1;
     if (!cli_number(args, "level", &level)) return false;
     if (level >= 0 && level <= last) return skin->least_level = (float)level, true;
-    if (last > 0)
-        return cli_misuse(args, "--level %g: %s has levels from 0 to %.0f", level, args->inputs[0], last), false;
-    return cli_misuse(args, "--level %g: %s has no levels of detail: `pelt levels` adds them", level, args->inputs[0]),
+    if (last > 0) return cli_misuse(args, "--level %g: %s has levels 0 to %.0f", level, args->inputs[0], last), false;
+    return cli_misuse(args, "--level %g: %s has no levels of detail; `pelt levels` adds them", level, args->inputs[0]),
            false;
 }
 
@@ -392,9 +391,10 @@ json_t *cli_say_levels(const cli_args *args, const pelt_skin *skin) {
         pelt_level_facts f;
         pelt_get_level(skin, l, &f);
         if (count > 1)
-            cli_say(args,
-                    "  level %u: %.1f vectors and %.2f joints per block, %u influences; off by rms %.3g, 95%% %.3g\n",
-                    l, (double)f.vectors, (double)f.joints, f.influences, (double)f.rms, (double)f.p95);
+            cli_say(
+                args,
+                "  level %u: %.1f vectors and %.2f joints per block, %u influences; off by rms %.3g, 95%% below %.3g\n",
+                l, (double)f.vectors, (double)f.joints, f.influences, (double)f.rms, (double)f.p95);
         json_array_append_new(list, pelt_json_pack("{vectors:f, joints:f, influences:u, rms:f, p95:f}", f.vectors,
                                                    f.joints, f.influences, f.rms, f.p95));
     }

@@ -9,8 +9,8 @@
 /* clang-format off */
 #define CLI_ENGINE_OPTIONS \
     {"engine", "E", "What computes points from controls."}, \
-    {"points", "N", "Points of the engine, if it does not say; of the face: use only this many."}, \
-    {"engine-controls", "N", "Controls of a shared object that does not export them."}, \
+    {"points", "N", "Number of points, if the engine does not report it; for the face: use only this many."}, \
+    {"engine-controls", "N", "Number of controls of a shared object that does not export it."}, \
     {"timeout", "SECONDS", "How long an engine may take to answer; default 60."}
 /* clang-format on */
 

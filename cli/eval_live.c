@@ -184,7 +184,7 @@ int cli_eval_live(const cli_args *args, cli_deformer *by, const pelt_bundle *bun
     struct sigaction before[3];
     live l = {.args = args, .by = by, .rate = 60};
     if (!cli_amount(args, "rate", &l.rate)) return CLI_MISUSE;
-    if (l.rate < 0) return cli_misuse(args, "--rate: expected frames a second");
+    if (l.rate < 0) return cli_misuse(args, "--rate: expected frames per second");
     pelt_arena *arena = pelt_arena_new(0);
     l.locals = PELT_NEW(arena, bundle->skeleton.joint_count, pelt_transform);
     l.controls = PELT_NEW(arena, bundle->controls.count + 1, float);

@@ -64,9 +64,7 @@ bool cli_caches_as_inputs(const cli_args *args) {
         if (pelt_is_gltf(args->inputs[i])) character = args->inputs[i];
     }
     if (!cache || !character || !strstr(args->command->arguments, "BUNDLE")) return false;
-    cli_misuse(args,
-               "%s is a point cache: name the character alone and give a cache with its clip, as in pelt %s %s ... "
-               "CLIP=%s",
+    cli_misuse(args, "%s is a point cache, not an input: name it together with its clip, as in pelt %s %s ... CLIP=%s",
                cache, args->command->name, character, cache);
     return true;
 }
@@ -103,8 +101,8 @@ pelt_bundle *cli_bundle(const cli_args *args, const char *path, pelt_error *erro
         if (!clip) continue;
         pelt_fail(error, PELT_ERROR_ARGUMENT, "%s %s of clip \"%s\" of %s; name another output, or use --overwrite",
                   output,
-                  pelt_file_exists(output) ? "would be overwritten: it is the truth or the table"
-                                           : "would be taken for the truth or the table",
+                  pelt_file_exists(output) ? "would be overwritten; it is the truth or the table"
+                                           : "would be mistaken for the truth or the table",
                   clip->name, path);
         pelt_bundle_free(bundle);
         return NULL;

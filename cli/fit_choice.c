@@ -14,8 +14,8 @@ bool cli_budget(const cli_args *args, pelt_budget *budget) {
     *budget = (pelt_budget){0};
     if (!text) return true;
     if (!cli_chooses(args))
-        return cli_misuse(args, "--budget is for choosing a method: leave out --method, --blend, --corrective and "
-                                "--preset, or the budget"),
+        return cli_misuse(args, "--budget chooses the method: leave out --method, --blend, --corrective and --preset, "
+                                "or the budget"),
                false;
     return !pelt_budget_parse(text, budget, &error) || (cli_error(&error), false);
 }
@@ -34,14 +34,15 @@ static void say_candidate(const cli_args *args, const pelt_front *front, const p
 
 void cli_say_front(const cli_args *args, const pelt_front *front, uint32_t vertex_count) {
     if (!front->count) return;
-    cli_say(args, "  chosen from (error on held-out examples; > taken, * nothing is smaller and more accurate):\n");
+    cli_say(args,
+            "  candidates (error on held-out examples; > chosen, * nothing else is both smaller and more accurate):\n");
     cli_say(args, "    %-48s %7s %9s %9s %8s\n", "method", "rel_err", "rms", "bytes/v", "ns/v");
     for (size_t i = 0; i < front->count; i++)
         if (front->list[i].fold_count) say_candidate(args, front, &front->list[i], vertex_count);
     for (size_t i = 0; i < front->count; i++)
         if (!front->list[i].fold_count && front->list[i].remark)
             cli_say(args, "    %-48s %s\n", front->list[i].name + 9, front->list[i].remark);
-    cli_say(args, "  taken: pelt fit %s: %s\n", front->list[front->chosen].name, front->why);
+    cli_say(args, "  chosen: pelt fit %s: %s\n", front->list[front->chosen].name, front->why);
 }
 
 static json_t *candidate_json(const pelt_candidate *c, double vertices) {

@@ -45,7 +45,7 @@ static pelt_names read_names(reader *r, const char *flag) {
 
 static bool bad_scale(reader *r, const char *word) {
     r->failed = true;
-    return cli_misuse(r->args, "--control-scale %s: expected NAME=S, a control and its factor", word), false;
+    return cli_misuse(r->args, "--control-scale %s: expected a control and its factor, NAME=S", word), false;
 }
 
 /* "NAME=S,...". */
@@ -91,7 +91,7 @@ static bool read_vertices(reader *r, const char *path) {
         at += length + 1;
     }
     if (options->lock_vertex_count) return true;
-    return cli_fail("%s: lists no vertices; expected one number per line", path), false;
+    return cli_fail("%s: lists no vertices; write one vertex number per line", path), false;
 }
 
 static bool read_rules(reader *r, const char *path) {
@@ -101,7 +101,7 @@ static bool read_rules(reader *r, const char *path) {
     r->options->joints.drive = rules;
     if (!rules) return cli_fail("not enough memory"), false;
     if (pelt_file_read(r->arena, path, &file, &error)) return cli_error(&error), false;
-    if (strlen((const char *)file.bytes) != file.size) return cli_fail("%s: is not a JSON text", path), false;
+    if (strlen((const char *)file.bytes) != file.size) return cli_fail("%s: is not JSON", path), false;
     if (pelt_drive_rules_parse(r->arena, (const char *)file.bytes, path, rules, &error))
         return cli_error(&error), false;
     return true;
@@ -146,7 +146,7 @@ static bool agrees_with_preset(const reader *r, const cli_method *words) {
         if (!is_list(name) && !changes_nothing(r->options, name, cli_value(r->args, r->args->command->options[i].name)))
             other = r->args->command->options[i].name;
     }
-    if (other) cli_fail("--%s: the preset %s sets it to something else: remove one of the two", other, words->preset);
+    if (other) cli_fail("--%s: the preset %s sets it to something else; remove one of the two", other, words->preset);
     return !other;
 }
 

@@ -101,9 +101,10 @@ static pelt_affine between_files(const pelt_bundle *character, const pelt_bundle
 
 bool flesh_read_bones(const pelt_bundle *character, pelt_bundle *bones, pelt_bone_surfaces *surfaces) {
     pelt_mesh *mesh = &bones->mesh;
-    if (!mesh->triangle_count) return cli_fail("%s: has no mesh; --bones takes meshes of bones", bones->path), false;
+    if (!mesh->triangle_count)
+        return cli_fail("%s: has no mesh; --bones needs a mesh for each bone", bones->path), false;
     if (!mesh->influences.first || !bones->skeleton.joint_count)
-        return cli_fail("%s: its meshes are on no joint; parent each bone to a joint of %s", bones->path,
+        return cli_fail("%s: its meshes belong to no joint; parent each bone to a joint of %s", bones->path,
                         character->path),
                false;
     uint32_t *joints = PELT_NEW(bones->arena, mesh->vertex_count, uint32_t);
@@ -116,8 +117,9 @@ bool flesh_read_bones(const pelt_bundle *character, pelt_bundle *bones, pelt_bon
             return cli_fail("%s: vertex %u has no weights; parent each bone to a joint", bones->path, v), false;
         uint32_t own = heaviest(&mesh->influences, v), joint = joint_for(character, bones, own, &theirs);
         if (joint == character->skeleton.joint_count)
-            return cli_fail("%s: a bone is on joint \"%s\", but %s has no joint of that name, nor of one above it",
-                            bones->path, bones->skeleton.names[own], character->path),
+            return cli_fail(
+                       "%s: a bone belongs to joint \"%s\", but %s has no joint of that name or of any name above it",
+                       bones->path, bones->skeleton.names[own], character->path),
                    false;
         pelt_affine map = between_files(character, bones, joint, theirs);
         pelt_affine_point(&map, (double[3]){x[0], x[1], x[2]}, p);

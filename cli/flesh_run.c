@@ -218,9 +218,10 @@ static void name_failures(const running *r, const cli_args *args) {
         if (r->errors[i].code)
             cli_warn(args, "pose %zu is left out: %s", i, r->errors[i].text), r->reports[i].reached = 0;
         else if (r->reports[i].reached < 1)
-            cli_warn(
-                args, "pose %zu is left out: its flesh follows %.0f%% of the way, then joint \"%s\" is out of reach", i,
-                100 * r->reports[i].reached, s->names[r->order->volume->bones.list[r->reports[i].worst_bone].joint]);
+            cli_warn(args,
+                     "pose %zu is left out: the flesh follows for %.0f%% of the way, then joint \"%s\" is out of reach",
+                     i, 100 * r->reports[i].reached,
+                     s->names[r->order->volume->bones.list[r->reports[i].worst_bone].joint]);
     }
 }
 
@@ -257,12 +258,13 @@ static json_t *sum_up(const running *r, const cli_args *args) {
     }
     double deepest = r->reports[worst].penetration;
     if (solved)
-        cli_say(args, "  %.2f s of a core and %.0f Newton steps a pose\n", seconds / solved, (double)steps / solved);
+        cli_say(args, "  %.2f CPU seconds and %.0f Newton steps per pose\n", seconds / solved, (double)steps / solved);
     if (deepest > 0)
-        cli_say(args, "  skin touches skin in %u poses, and is left %.3g deep in it in pose %zu\n", touching, deepest,
+        cli_say(args, "  skin touches skin in %u poses; at worst it stays %.3g deep, in pose %zu\n", touching, deepest,
                 worst);
     else if (touching)
-        cli_say(args, "  skin touches skin in %u poses, and is nowhere left in it but perhaps in creases\n", touching);
+        cli_say(args, "  skin touches skin in %u poses and is separated everywhere, except perhaps in creases\n",
+                touching);
     return pelt_json_pack("{solved:u, core_seconds:f, newton_steps:u, touching:u, penetration:f}", solved, seconds,
                           steps, touching, deepest);
 }
@@ -314,9 +316,9 @@ static bool enough_memory(const cli_args *args, const flesh_order *order) {
                                    order->skin_depth > 0 ? v->triangle_count : 0);
     size_t beside = args->threads ? args->threads : (size_t)sysconf(_SC_NPROCESSORS_ONLN), mega = 1000000;
     if (beside > (order->frame_count + STRETCH - 1) / STRETCH) beside = (order->frame_count + STRETCH - 1) / STRETCH;
-    cli_say(args, "  about %zu MB for each of %zu poses side by side\n", one / mega + 1, beside);
+    cli_say(args, "  about %zu MB for each of %zu poses solved at a time\n", one / mega + 1, beside);
     if (pelt_memory_is_there(one * beside)) return true;
-    return cli_fail("%s: %zu poses side by side need about %zu MB; use fewer --threads or a lower --resolution",
+    return cli_fail("%s: solving %zu poses at a time needs about %zu MB; use fewer --threads or a lower --resolution",
                     order->bundle->path, beside, one * beside / mega + 1),
            false;
 }
@@ -347,7 +349,6 @@ int flesh_run(const cli_args *args, const flesh_order *order, json_t *figures) {
                               {r.reports, STRETCH * sizeof *r.reports, n * sizeof *r.reports});
     pelt_rank_keeps(false);
     if (!solved)
-        return cli_fail("%s: stopped, or not enough memory; --resume goes on with the poses that are done",
-                        order->output);
+        return cli_fail("%s: stopped, or not enough memory; --resume continues from the finished poses", order->output);
     return write_all(&r, args, arena, pelt_wall_seconds() - start, figures);
 }

@@ -52,13 +52,40 @@ void cli_print_help(const cli_command *command) {
     print_options(cli_common_options);
 }
 
+/* What people want, and the verbs for it. */
+static const struct {
+    const char *want, *verbs[7];
+} wants[] = {
+    {"Get examples", {"sample", "poses", "flesh", "info"}},
+    {"Make a skin", {"fit", "compare", "levels", "carry"}},
+    {"See how good it is", {"measure", "view", "render", "bench"}},
+    {"Use it", {"eval", "export"}},
+    {"Slow rigs and light", {"keys", "relight"}},
+    {"The program itself", {"demo", "completion"}},
+};
+enum { WANTS = sizeof wants / sizeof *wants };
+
+static bool is_wanted(const char *verb) {
+    for (size_t i = 0; i < WANTS; i++)
+        for (size_t k = 0; wants[i].verbs[k]; k++)
+            if (!strcmp(wants[i].verbs[k], verb)) return true;
+    return false;
+}
+
+static void print_summary(FILE *out, const cli_command *command) {
+    fprintf(out, "  %-11s", command->name);
+    print_wrapped(out, command->summary, 13, 13);
+}
+
 void cli_print_overview(FILE *out) {
     fprintf(out, "pelt turns examples of how a character's skin should look into a skin that runs in real time.\n\n"
-                 "usage: pelt VERB INPUT... [-o OUTPUT] [options]\n\n");
-    for (size_t i = 0; cli_commands[i]; i++) {
-        fprintf(out, "  %-11s", cli_commands[i]->name);
-        print_wrapped(out, cli_commands[i]->summary, 13, 13);
+                 "usage: pelt VERB INPUT... [-o OUTPUT] [options]\n");
+    for (size_t i = 0; i < WANTS; i++) {
+        fprintf(out, "\n%s:\n", wants[i].want);
+        for (size_t k = 0; wants[i].verbs[k]; k++) print_summary(out, cli_find_command(wants[i].verbs[k]));
     }
+    for (size_t i = 0; cli_commands[i]; i++) /* a new verb that nobody has put in its place yet */
+        if (!is_wanted(cli_commands[i]->name)) print_summary(out, cli_commands[i]);
     fprintf(out, "\nSee `pelt VERB --help` for details; `pelt demo` shows everything on a built-in character.\n");
 }
 
@@ -100,23 +127,10 @@ void cli_print_man_page(void) {
         print_man_options(cli_commands[i]->options);
         if (cli_commands[i]->example) printf(".PP\nExample: "), print_roff(cli_commands[i]->example), printf("\n");
     }
-    printf(".SH EXIT STATUS\n0 done, 1 the job failed, 2 misuse.\n");
+    printf(".SH EXIT STATUS\n0 success, 1 the job failed, 2 the command line was wrong.\n");
 }
 
 /* -- docs/reference.md --------------------------------------------------------------------------------------------- */
-
-/* What people want, and the verbs for it. */
-static const struct {
-    const char *want, *verbs[7];
-} wants[] = {
-    {"Get examples", {"sample", "poses", "flesh", "info"}},
-    {"Make a skin", {"fit", "compare", "levels", "carry"}},
-    {"See how good it is", {"measure", "view", "render", "bench"}},
-    {"Use it", {"eval", "export"}},
-    {"Slow rigs and light", {"keys", "relight"}},
-    {"The program itself", {"demo", "completion"}},
-};
-enum { WANTS = sizeof wants / sizeof *wants };
 
 /* Words outside of backticks must not become Markdown or HTML, and a bar must not end a cell of a table. */
 static void print_markdown(const char *text, bool cell) {
@@ -151,23 +165,16 @@ static void print_markdown_command(const cli_command *command) {
     print_markdown_options(command->options, "Option");
 }
 
-static bool is_wanted(const char *verb) {
-    for (size_t i = 0; i < WANTS; i++)
-        for (size_t k = 0; wants[i].verbs[k]; k++)
-            if (!strcmp(wants[i].verbs[k], verb)) return true;
-    return false;
-}
-
 void cli_print_reference(void) {
     printf("# Reference\n\nEvery command and option of pelt " PELT_VERSION
-           ". `pelt help --markdown` writes this page from the table that the program itself uses; `pelt VERB --help` "
+           ". `pelt help --markdown` writes this page from the tables that the program itself uses; `pelt VERB --help` "
            "prints the part about VERB.\n\n| you want to | |\n|---|---|\n");
     for (size_t i = 0; i < WANTS; i++) {
         printf("| %s |", wants[i].want);
         for (size_t k = 0; wants[i].verbs[k]; k++) printf(" [%s](#pelt-%s)", wants[i].verbs[k], wants[i].verbs[k]);
         printf(" |\n");
     }
-    printf("\nExit status: 0 done, 1 the job failed, 2 the command line was wrong.\n\n## Everywhere\n");
+    printf("\nExit status: 0 success, 1 the job failed, 2 the command line was wrong.\n\n## Everywhere\n");
     print_markdown_options(cli_common_options, "Option");
     for (size_t i = 0; i < WANTS; i++) {
         printf("\n## %s\n", wants[i].want);

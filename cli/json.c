@@ -27,7 +27,7 @@ static int print_object(json_t *object) {
     bool whole = text && !out_of_memory;
     if (whole) cli_put(text), printf("\n"), printed = true;
     free(text);
-    return whole ? CLI_DONE : cli_fail("not enough memory for what --json should print");
+    return whole ? CLI_DONE : cli_fail("not enough memory to print the result as JSON");
 }
 
 int cli_print_json(const cli_args *args, json_t *object) {

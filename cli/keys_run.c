@@ -73,7 +73,8 @@ static pelt_result check_engine(const running *r, pelt_error *error) {
             pelt_engine_points(r->engine), pelt_engine_components(r->engine), keys->engine_point_count,
             keys->component_count);
     if (pelt_engine_controls(r->engine) == r->frames->control_count) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_DATA, "the engine has %u controls, but the clip has %u",
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "the engine has %u controls, but the clip has %u: name the engine and the clip of one rig",
                      pelt_engine_controls(r->engine), r->frames->control_count);
 }
 
@@ -176,7 +177,7 @@ static int print_run(const running *r, double seconds) {
             frames, (unsigned long long)c->hits, (unsigned long long)c->parts, (unsigned long long)c->blends,
             (unsigned long long)c->misses, (unsigned long long)c->doubts, evaluated, r->keys->point_count,
             (double)c->witnesses / frames, 1e3 * seconds / frames);
-    if (like) cli_say(r->args, "%s: as %s has it\n", cli_value(r->args, "output"), like);
+    if (like) cli_say(r->args, "%s: in the layout of %s\n", cli_value(r->args, "output"), like);
     if (r->log) cli_say(r->args, "%u frames logged\n", r->logged);
     return cli_print_json(r->args, pelt_json_pack("{frames:u, logged:u, hits:z, parts:z, blends:z, misses:z, doubts:z, "
                                                   "evaluated_per_frame:f, witnesses_per_frame:f, seconds_per_frame:f}",
@@ -193,7 +194,8 @@ static pelt_result open_outputs(running *r, pelt_error *error) {
                          "%s: the engine computes only %u of the %u points, so missed frames cannot be logged in full",
                          log, keys->engine_point_count, keys->point_count);
     if (output && keys->component_count != 3)
-        return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: only values of three components can be written", output);
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: only points of three values can be written as a cache",
+                         output);
     if (log && !(r->log = pelt_misslog_open(log, error))) return error->code;
     pelt_mesh points = {.vertex_count = keys->point_count};
     if (output && !r->all && !(r->writer = pelt_cache_writer_open(output, r->frames->frame_count, &points, 30, error)))
@@ -217,7 +219,8 @@ int cli_run_keys(const cli_args *args, const pelt_keys *keys, const pelt_keys *a
     pelt_error error;
     const char *mesh_path = cli_value(args, "mesh");
     if (!engine) return cli_misuse(args, "--engine is missing: name what computes the keys");
-    if (!input->frames.controls) return cli_misuse(args, "the clip to run must be a .csv of controls");
+    if (!input->frames.controls)
+        return cli_misuse(args, "run needs the controls as a .csv: pelt keys run FILE.keys CONTROLS.csv");
     if (cli_value(args, "like") && !cli_value(args, "output"))
         return cli_misuse(args, "--like needs -o OUT: name the cache to write");
     if (!cli_read_soft_cache(args, &options)) return CLI_MISUSE;

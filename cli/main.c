@@ -40,7 +40,7 @@ static void stop_at(int signal_number) {
 /* A file that is mapped (rig/spill.h) and can no longer be read: it was cut, or its disk or network has failed. The thread
    that met it cannot go on. */
 static void lose_file(int signal_number) {
-    static const char sentence[] = "pelt: a file that is in use has become shorter, or its disk has failed\n";
+    static const char sentence[] = "pelt: a file in use was truncated, or its disk has failed\n";
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&told) && write(2, sentence, sizeof sentence - 1) < 0) _exit(CLI_FAILED);
     if (!pthread_equal(pthread_self(), main_thread)) {
@@ -112,7 +112,7 @@ int main(int count, char **words) {
 #endif
     int code = cli_main(count, (const char *const *)words);
     if (code && wants_json(count, words)) cli_print_json_error(code);
-    if (fflush(stdout) || ferror(stdout)) code = cli_fail("standard output cannot be written: is the disk full?");
+    if (fflush(stdout) || ferror(stdout)) code = cli_fail("cannot write to standard output; is the disk full?");
 #ifdef PELT_WITH_MPI
     code = cli_mpi_end(code);
 #endif

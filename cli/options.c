@@ -12,14 +12,13 @@
 const cli_option cli_common_options[] = {
     {"json", NULL, "Print one JSON object on standard output instead of text."},
     {"quiet", NULL, "Print only errors."},
-    {"threads", "N", "Number of threads; default: as many as the machine has. The result is the same for any N."},
+    {"threads", "N", "Number of threads; default: one per core. The result is the same for any N."},
     {"memory", "BYTES",
-     "Memory to use, such as 500M or 8G; the rest goes to disk, with the same result. Default: three "
-     "quarters of "
-     "what the machine has."},
-    {"scratch", "DIR", "The folder on disk for that; default: TMPDIR, or /var/tmp."},
-    {"seed", "N", "Seed of random numbers in learned features, key points, light and samples; default 1."},
-    {"overwrite", NULL, "Allow overwriting one of the inputs."},
+     "Most memory to use, such as 500M or 8G; what does not fit goes to disk, with the same result. Default: three "
+     "quarters of the machine's memory."},
+    {"scratch", "DIR", "Folder for data that does not fit into --memory; default: TMPDIR, or /var/tmp."},
+    {"seed", "N", "Seed of the random numbers in learned features, key points, light and samples; default 1."},
+    {"overwrite", NULL, "Allow the output to overwrite an input."},
     {"help", NULL, "Show what the command does and its options."},
     {0},
 };
@@ -98,7 +97,8 @@ static int parse_option(cli_args *args, const char *const *words, int left) {
     /* A repeated number overrides the first, as usual; with clips that would silently drop some. */
     bool list = strstr(value, ",...") != NULL, clips = cli_kind_of(option_at(args->command, index)) == CLI_CLIPS;
     if (args->values[index] && (list || clips)) {
-        cli_misuse(args, "--%s is given twice; %s", plain, list ? "separate several by commas" : "it takes one clip");
+        cli_misuse(args, "--%s was given twice; %s", plain,
+                   list ? "separate several with commas" : "it takes one clip");
         return 0;
     }
     args->values[index] = equals ? equals + 1 : words[1];
@@ -164,7 +164,7 @@ bool cli_index(const cli_args *args, const char *name, uint32_t *value) {
 bool cli_count(const cli_args *args, const char *name, uint32_t *value) {
     if (!cli_index(args, name, value)) return false;
     if (!cli_value(args, name) || *value) return true;
-    return cli_misuse(args, "--%s: expected an integer from 1 on", name), false;
+    return cli_misuse(args, "--%s: expected a positive integer", name), false;
 }
 
 char **cli_list(const char *text, size_t *count) {
@@ -204,7 +204,9 @@ static int no_such_command(const char *word) {
     if (near)
         cli_fail("there is no command \"%s\"; did you mean `pelt %s`?", word, near);
     else if (!access(word, F_OK))
-        cli_fail("\"%s\" is a file, and a command comes first: `pelt info %s` says what is in it", word, word);
+        cli_fail("\"%s\" is a file, and a command must come first; try `pelt info %s`", word, word);
+    else if (strpbrk(word, "./"))
+        cli_fail("\"%s\" is neither a command nor an existing file; `pelt help` lists the commands", word);
     else
         cli_fail("there is no command \"%s\"; `pelt help` lists them", word);
     return CLI_MISUSE;
@@ -243,7 +245,7 @@ static bool limit_memory(const cli_args *args) {
     double bytes = 0.75 * (double)pelt_machine_memory();
     pelt_error error;
     if (memory && !parse_bytes(memory, &bytes))
-        return cli_misuse(args, "--memory %s: expected bytes, such as 500M or 8G", memory), false;
+        return cli_misuse(args, "--memory %s: expected a number of bytes, such as 500M or 8G", memory), false;
     if (!pelt_limit_memory((size_t)bytes, folder && *folder ? folder : "/var/tmp", &error)) return true;
     if (!memory && !scratch) return true;
     return cli_error(&error), false;
@@ -292,13 +294,13 @@ static int run_command(const cli_command *command, int count, const char *const 
     }
     if (!parsed) return CLI_MISUSE;
     if (args.input_count < command->least_inputs)
-        return cli_misuse(&args, "an input is missing: pelt %s %s", command->name, command->arguments);
+        return cli_misuse(&args, "an input is missing; usage: pelt %s %s", command->name, command->arguments);
     if (args.input_count > command->most_inputs && cli_caches_as_inputs(&args)) return CLI_MISUSE;
     if (args.input_count > command->most_inputs)
-        return cli_misuse(&args, "\"%s\" is one input too many: pelt %s %s", args.inputs[command->most_inputs],
+        return cli_misuse(&args, "\"%s\" is one input too many; usage: pelt %s %s", args.inputs[command->most_inputs],
                           command->name, command->arguments);
     if (pelt_rank_count() > 1 && !is_divided(&args))
-        return cli_misuse(&args, "pelt %s%s does not work on several ranks; call it without mpirun", command->name,
+        return cli_misuse(&args, "pelt %s%s cannot run on several ranks; run it without mpirun", command->name,
                           command->first_words ? " run" : "");
     note_words(&args);
     return cli_check_files(&args) && limit_memory(&args) ? command->run(&args) : CLI_MISUSE;

@@ -76,9 +76,9 @@ static bool read_moves(const cli_args *args, bool training, pelt_light_arrangeme
     }
     if (given)
         cli_misuse(args,
-                   training ? "--move %s: expected the ends of a path and the number of places on it, such as "
-                              "camera=-0.1,0,0:0.1,0,0:5, several separated by +"
-                            : "--move %s: expected a place such as camera=0.05,0,0, several separated by +",
+                   training ? "--move %s: expected both ends of a path and the number of positions on it, such as "
+                              "camera=-0.1,0,0:0.1,0,0:5; separate several with +"
+                            : "--move %s: expected a position such as camera=0.05,0,0; separate several with +",
                    given);
     return !given;
 }
@@ -151,8 +151,8 @@ static int train_view(const cli_args *args, pelt_light_view *view, pelt_relight_
     pelt_bytes *bytes = pelt_relight_train(&t, &report, &error);
     if (!bytes) return cli_error(&error);
     if (report.dark)
-        cli_warn(args, "%u of the %u training %s light nothing the camera sees; are they inside objects?", report.dark,
-                 report.lights, view->transforms ? "frames" : "lights");
+        cli_warn(args, "%u of the %u training %s light nothing that the camera sees; are they inside objects?",
+                 report.dark, report.lights, view->transforms ? "frames" : "lights");
     int code = pelt_bytes_write(bytes, path, &error)
                    ? cli_error(&error)
                    : print_trained(args, &t, &report, path, bytes->size, pelt_wall_seconds() - start);
@@ -203,17 +203,14 @@ static pelt_result write_picture(const char *path, const pelt_picture *picture, 
 static int print_run(const cli_args *args, const pelt_relight_result *r, double trusted, const char *path) {
     const char *verdict = cli_value(args, "full") ? "full" : r->trust >= 1 ? "hit" : r->trust > 0 ? "blend" : "miss";
     if (r->dark)
-        cli_warn(
-            args,
-            "the light gives no indirect light to anything the camera sees; is it inside the scene, in the scene's "
-            "units?");
+        cli_warn(args, "no indirect light reaches anything that the camera sees; is the light inside the scene, and in "
+                       "the scene's units?");
     char beyond[300] = "";
     if (r->beyond > 0 && !(r->full_seconds > 0 && !(r->trust > 0)))
-        snprintf(
-            beyond, sizeof beyond,
-            "the light is %.3g beyond the grid of training lights, where key points can be wrong without a sign of "
-            "it; train with a larger grid (--lights), or gather all points (--full)",
-            r->beyond);
+        snprintf(beyond, sizeof beyond,
+                 "the light is %.3g outside the grid of training lights, where key points can be wrong without "
+                 "warning; train with a larger grid (--lights), or gather all points (--full)",
+                 r->beyond);
     if (*beyond) cli_warn(args, "%s", beyond);
     cli_say(args, "%s: %s", path, verdict);
     if (r->key_seconds > 0)
@@ -221,12 +218,12 @@ static int print_run(const cli_args *args, const pelt_relight_result *r, double 
                 100 * trusted);
     if (r->look_seconds > 0) cli_say(args, ", moving and tracing the view in %.1f ms", 1e3 * r->look_seconds);
     if (r->full_seconds > 0) cli_say(args, ", all points in %.2f s", r->full_seconds);
-    if (r->bare > 0) cli_say(args, "; %zu pixels see what training has not seen and were gathered", r->bare);
+    if (r->bare > 0) cli_say(args, "; %zu pixels show surfaces that training did not see and were gathered", r->bare);
     cli_say(args, "\n");
     json_t *warnings = json_array();
     if (*beyond) warnings = pelt_json_append(warnings, pelt_json_text(beyond));
     if (r->trust < 1 && !(r->full_seconds > 0))
-        cli_say(args, "the light is unlike those in training, so the result may be wrong\n");
+        cli_say(args, "the light is unlike the training lights, so the result may be wrong\n");
     return cli_print_json(args, pelt_json_pack("{picture:s, verdict:s, misfit:f, trusted_misfit:f, key_seconds:f, "
                                                "full_seconds:f, look_seconds:f, gathered_pixels:z, beyond_grid:f, "
                                                "warnings:o}",
@@ -280,7 +277,7 @@ static int run_scene(const cli_args *args, const char *path) {
     pelt_light_view view;
     pelt_error error;
     if (!cli_value(args, "full"))
-        return cli_misuse(args, "%s: expected a .keys file; a scene without one can only be gathered with --full",
+        return cli_misuse(args, "%s: expected a .keys file; without key points, gather the scene with --full",
                           args->inputs[1]);
     pelt_light_arrangement arrangement = {0};
     if (!cli_count(args, "bounces", &bounces) || !read_size(args, size) || !read_moves(args, false, &arrangement))
@@ -332,8 +329,8 @@ static int print_measured(const cli_args *args, const pelt_relight_file *file, c
             1e3 * m->quick_seconds, 1e-6 * m->rays_per_second);
     if (m->look_seconds > 0)
         cli_say(args,
-                "a new place of what moves: %.1f ms more CPU time; %.2f%% of the pixels see what training has not "
-                "seen\n",
+                "a new position of the moving objects: %.1f ms more CPU time; %.2f%% of the pixels show surfaces that "
+                "training did not see\n",
                 1e3 * m->look_seconds, 100 * m->bare);
     return cli_print_json(
         args, pelt_json_pack(

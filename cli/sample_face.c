@@ -42,7 +42,7 @@ static bool find_held_out(face_sample *s, const char *names) {
         bool known = false;
         for (uint32_t c = 0; c < FACE_CONTROLS; c++)
             if (!strcmp(list[i], pelt_face_control_name(c))) s->held_out[c] = known = true;
-        if (!known) cli_misuse(s->args, "--hold-out %s: the face has no such control", list[i]), all = false;
+        if (!known) cli_misuse(s->args, "--hold-out %s: the face has no control of that name", list[i]), all = false;
     }
     cli_list_free(list);
     return all;

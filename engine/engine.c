@@ -70,13 +70,13 @@ static pelt_result open_any(pelt_engine *e, const char *what, const pelt_engine_
 static pelt_result check_options(const pelt_engine_options *o, pelt_error *error) {
     const uint32_t most_points = 100000000, most_controls = 1 << 20;
     if (o->points > most_points)
-        return pelt_fail_option(error, "points", "expected at most %u, not %u", most_points, o->points);
+        return pelt_fail_option(error, "points", " must be at most %u, not %u", most_points, o->points);
     if (o->controls > most_controls)
-        return pelt_fail_option(error, "engine_controls", "expected at most %u, not %u", most_controls, o->controls);
+        return pelt_fail_option(error, "engine_controls", " must be at most %u, not %u", most_controls, o->controls);
     if (!(o->cost >= 0 && o->cost <= 1e6))
-        return pelt_fail_option(error, "cost", "expected 0 to 1e6 microseconds, not %g", o->cost);
+        return pelt_fail_option(error, "cost", " must be between 0 and 1e6 microseconds, not %g", o->cost);
     if (!(o->timeout == 0 || (o->timeout >= 1e-3 && o->timeout <= 1e6)))
-        return pelt_fail_option(error, "timeout", "expected 0.001 to 1e6 seconds, not %g", o->timeout);
+        return pelt_fail_option(error, "timeout", " must be between 0.001 and 1e6 seconds, not %g", o->timeout);
     return PELT_OK;
 }
 
@@ -149,7 +149,8 @@ pelt_result pelt_engine_evaluate(pelt_engine *e, const float *controls, const ui
                                  float *values, pelt_error *error) {
     call c = {e, controls, points ? points : e->all, count, values, {{0}}};
     if (count > e->points)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points requested, but the engine has %u", count, e->points);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points were requested, but the engine has %u", count,
+                         e->points);
     if (!pelt_parallel(NULL, e->worker_count, e->worker_count, evaluate_part, &c)) return pelt_no_memory(error);
     for (uint32_t w = 0; w < e->worker_count; w++)
         if (c.errors[w].code) return pelt_fail(error, c.errors[w].code, "%s", c.errors[w].text);

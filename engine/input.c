@@ -100,8 +100,9 @@ static pelt_result take_controls(pelt_input *input, input_part *p, const pelt_ta
     for (size_t r = 0; p->shots && r < rows; r++) {
         float number = table->values[r * columns + shot];
         if (!(number >= 0 && number < 4294967296.0f && number == truncf(number)))
-            return pelt_fail(error, PELT_ERROR_DATA, "%s: the shot of frame %zu is %g: expected integers from 0 on",
-                             p->path, r, (double)number);
+            return pelt_fail(error, PELT_ERROR_DATA,
+                             "%s: the shot of frame %zu is %g; shots must be non-negative integers", p->path, r,
+                             (double)number);
         p->shots[r] = (uint32_t)number;
     }
     return PELT_OK;
@@ -114,7 +115,7 @@ static pelt_result open_controls(pelt_input *input, input_part *p, pelt_engine *
     if (result) return result;
     if (!engine)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "engine: is missing; an engine must turn the controls in %s into points", p->path);
+                         "engine: is missing; name an engine to turn the controls in %s into points", p->path);
     if (p->control_count != pelt_engine_controls(engine) && !pelt_engine_control_name(engine, 0))
         return pelt_fail(error, PELT_ERROR_DATA, "%s: %u controls, but the engine has %u", p->path, p->control_count,
                          pelt_engine_controls(engine));
@@ -203,7 +204,7 @@ static pelt_result list_names(pelt_input *input, const pelt_engine *engine, cons
     bool named = count && pelt_engine_control_name(engine, 0);
     if (!named) count = keys && keys->control_names ? keys->control_count : 0;
     if (!count) return PELT_OK;
-    *list = (name_list){named ? "the engine" : "the training", PELT_NEW(input->arena, count, const char *), count};
+    *list = (name_list){named ? "the engine" : "the training data", PELT_NEW(input->arena, count, const char *), count};
     if (!list->names) return pelt_no_memory(error);
     for (uint32_t c = 0; c < count; c++)
         list->names[c] = named ? pelt_engine_control_name(engine, c) : pelt_keys_control_name(keys, c);
@@ -226,17 +227,17 @@ static pelt_result match_names(const char *who, const char *const *names, uint32
                              names[c]);
         if (find_name(list->names, list->count, names[c]) == list->count)
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "%s: has a control \"%.80s\", which %s does not know; controls are matched by name: "
+                             "%s: has a control \"%.80s\", which %s does not have; controls are matched by name: "
                              "rename the column, or leave it out",
                              who, names[c], list->whose);
     }
     for (uint32_t c = 0; c < list->count; c++) {
         order[c] = find_name(names, count, list->names[c]);
         if (order[c] == count)
-            return pelt_fail(error, PELT_ERROR_DATA,
-                             "%s: there is no control \"%.80s\", which %s has; controls are matched by name: add a "
-                             "column for it",
-                             who, list->names[c], list->whose);
+            return pelt_fail(
+                error, PELT_ERROR_DATA,
+                "%s: has no control \"%.80s\", which %s has; controls are matched by name: add a column for it", who,
+                list->names[c], list->whose);
     }
     return PELT_OK;
 }
@@ -328,8 +329,8 @@ pelt_result pelt_input_open(pelt_input *input, const char *const *paths, uint32_
     if (pelt_arena_failed(input->arena)) return pelt_no_memory(error);
     if (!count) return pelt_fail(error, PELT_ERROR_ARGUMENT, "there are no clips to read");
     if (with && count != 1)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "with: joins a second mesh to a single clip, but %u are given",
-                         count);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "with: a second mesh can be joined to a single clip only, not to %u", count);
     name_list names;
     pelt_result result = list_names(input, engine, keys, &names, error);
     for (uint32_t i = 0; i < count && !result; i++) {

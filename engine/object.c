@@ -64,7 +64,7 @@ static int serve(const server *s) {
             !read_all(s->channel, points, head[2] * sizeof *points))
             break;
         if (s->evaluate(controls, head[1], points, head[2], values))
-            return complain(s->channel, "its function pelt_evaluate_points reports a failure");
+            return complain(s->channel, "its function pelt_evaluate_points reported a failure");
         uint32_t answer[2] = {0x534e4150, head[2]};
         if (!write_all(s->channel, answer, sizeof answer) ||
             !write_all(s->channel, values, (size_t)head[2] * s->components * sizeof *values))

@@ -271,13 +271,13 @@ pelt_result pelt_process_hello(pelt_process *p, double deadline, pelt_error *err
     size_t length = 0;
     for (; length + 1 < sizeof line; length++) {
         outcome o = receive_all(p->channel, line + length, 1, deadline);
-        if (o != DONE) return give_up_on(p, o, "before it said hello", error);
+        if (o != DONE) return give_up_on(p, o, "before its greeting", error);
         if (line[length] == '\n') break;
         uint32_t complaint;
         if (length == 3 && !memcmp(line, &(uint32_t){COMPLAINT}, 4)) {
             o = receive_all(p->channel, &complaint, sizeof complaint, deadline);
             return o == DONE ? read_complaint(p, complaint, deadline, error)
-                             : give_up_on(p, o, "before it said hello", error);
+                             : give_up_on(p, o, "before its greeting", error);
         }
     }
     line[length] = 0;
@@ -286,13 +286,13 @@ pelt_result pelt_process_hello(pelt_process *p, double deadline, pelt_error *err
     if (!strncmp(line, "pelt-engine 1 ", 14)) {
         char what[300];
         snprintf(what, sizeof what,
-                 "says \"%s\", but pelt takes 1 to %u points of 1 to %u values, %u values at most in all, and up to %u "
-                 "controls",
+                 "announces \"%s\", but pelt supports 1 to %u points of 1 to %u values, at most %u values in total, "
+                 "and up to %u controls",
                  line, PELT_ENGINE_MOST_POINTS, PELT_ENGINE_MOST_COMPONENTS, PELT_ENGINE_MOST_VALUES,
                  PELT_ENGINE_MOST_CONTROLS);
         return give_up(p, what, error);
     }
-    return give_up(p, "did not begin with \"pelt-engine 1 POINTS COMPONENTS CONTROLS\"", error);
+    return give_up(p, "must begin with the line \"pelt-engine 1 POINTS COMPONENTS CONTROLS\", and did not", error);
 }
 
 double pelt_process_deadline(const pelt_process *p) { return pelt_wall_seconds() + p->timeout; }
@@ -340,9 +340,9 @@ pelt_result pelt_process_ask(pelt_process *p, const float *controls, const uint3
     if (answer[0] != ANSWER || answer[1] != count) {
         char what[160];
         if (answer[0] != ANSWER)
-            snprintf(what, sizeof what,
-                     "sent an answer that does not begin with \"PANS\"; does it print to standard "
-                     "output?");
+            snprintf(
+                what, sizeof what,
+                "sent an answer that does not begin with \"PANS\"; does it print anything else to standard output?");
         else
             snprintf(what, sizeof what, "answered with %u points, but was asked for %u", answer[1], count);
         return give_up(p, what, error);

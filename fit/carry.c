@@ -254,11 +254,10 @@ static pelt_result carry_rings(carrying *c, pelt_error *error) {
     c->model.rings = smoothing ? pelt_rings_of(c->arena, smoothing, alone) : NULL;
     if (!c->model.rings) return pelt_no_memory(error);
     if (!c->model.rings->bare) return PELT_OK;
-    return pelt_fail(
-        error, PELT_ERROR_DATA,
-        "%s: some vertices have no triangle with an area, and the skin's normals are those of the surface: "
-        "remove them, or fit with normals rows",
-        c->to->path);
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "%s: some vertices belong to no triangle with an area, but the skin takes its normals from the "
+                     "surface; remove these vertices, or fit with normals rows",
+                     c->to->path);
 }
 
 static pelt_result carry(void *user, pelt_error *error) {
@@ -333,8 +332,8 @@ static pelt_result check(const carrying *c, pelt_error *error) {
     if (!c->to->mesh.vertex_count) return pelt_fail(error, PELT_ERROR_DATA, "%s has no vertices", c->to->path);
     if (pelt_has_corrective(&c->skin) && pelt_skin_corrective(&c->skin)->weighted)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "skins of wpsd have a pose distance of their own at every vertex, which cannot be mixed: fit "
-                         "the other mesh itself, or use another method");
+                         "wpsd gives every vertex its own pose distance, which cannot be carried; fit the other mesh "
+                         "itself, or use another method");
     return pelt_check_mesh(c->skin.mesh_hash ? *c->skin.mesh_hash : 0, c->from, error);
 }
 

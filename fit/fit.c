@@ -35,14 +35,14 @@ static pelt_result check_weights(const pelt_fitting *f, pelt_error *error) {
         double weight = pelt_example_weight(example);
         if (!(weight > 0 && weight <= largest_weight))
             return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                             "example %zu, frame %u of clip \"%s\", has the weight %g; weights are "
-                             "above 0 and at most %g: leave out what should not count",
+                             "example %zu, frame %u of clip \"%s\", has weight %g; weights must be above 0 and at most "
+                             "%g: leave the example out if it should not count",
                              e, example->frame, example->clip->name, weight, largest_weight);
         if (weight != pelt_example_weight(&f->examples.list[0]) && f->options.corrective != PELT_CORRECTIVE_NONE)
             return pelt_fail(
                 error, PELT_ERROR_DATA,
-                "frame %u of clip \"%s\" has the weight %g, but the corrective \"%s\" meets every example alike; "
-                "weights count in the blends fit and joints: leave the example out, or its weight",
+                "frame %u of clip \"%s\" has weight %g, but the corrective \"%s\" treats all examples alike, and only "
+                "the blends fit and joints use weights: leave out the example, or its weight",
                 example->frame, example->clip->name, weight, pelt_corrective_name(f->options.corrective));
     }
     return PELT_OK;
@@ -58,7 +58,7 @@ static pelt_result check_input(const pelt_fitting *f, const pelt_fit_report *rep
                          f->bundle->path, pelt_blend_name(f->options.blend));
     if (is_fitted(&f->options) && !f->examples.count)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: there are no examples to fit to: name clips that have frames and true positions",
+                         "%s: has no examples to fit to; name clips that have frames and true positions",
                          f->bundle->path);
     pelt_result result = pelt_check_examples(f->bundle, f->examples, report || is_fitted(&f->options), error);
     return result ? result : check_weights(f, error);
@@ -163,8 +163,9 @@ static pelt_result find_rings(pelt_fitting *f, pelt_error *error) {
     f->model.rings = smoothing ? pelt_rings_of(f->arena, smoothing, f->points.of_vertex) : NULL;
     if (!f->model.rings) return pelt_no_memory(error);
     if (!f->model.rings->bare) return PELT_OK;
-    return pelt_fail_option(error, "normals",
-                            "no triangle of the mesh has an area, so there is no surface: use rows, or blend");
+    return pelt_fail_option(
+        error, "normals",
+        "no triangle of the mesh has an area, so there is no surface to take normals from: use rows or blend");
 }
 
 const pelt_arrangement *pelt_fit_model(pelt_fitting *f, pelt_error *error) {

@@ -260,7 +260,7 @@ pelt_bytes *pelt_fit_levels(const pelt_bytes *skin, pelt_bundle *bundle, pelt_ex
     if (!examples.count)
         return pelt_fail(
                    error, PELT_ERROR_DATA,
-                   "levels: there are no examples to tell which displacements matter: name clips that have frames"),
+                   "levels: there are no examples that show which displacements matter; name clips that have frames"),
                NULL;
     PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     level_fit f = {.arena = arena, .file = skin, .bundle = bundle, .examples = examples};

@@ -168,8 +168,8 @@ static pelt_result read_number(const char *name, const char *text, double low, d
     char *end;
     *value = strtod(text, &end);
     if (!*text || *end || !(*value >= low && *value <= high))
-        return pelt_fail_option(error, name, "expected a number from %g to %g, not %s", low, high, text);
-    if (whole && *value != floor(*value)) return pelt_fail_option(error, name, "expected an integer, not %s", text);
+        return pelt_fail_option(error, name, " must be between %g and %g, not %s", low, high, text);
+    if (whole && *value != floor(*value)) return pelt_fail_option(error, name, " must be an integer, not %s", text);
     return PELT_OK;
 }
 
@@ -189,7 +189,8 @@ static pelt_result set_option(pelt_fit_options *options, const option *o, const 
     char *at = (char *)options + o->offset;
     double number = 0;
     pelt_result result = PELT_OK;
-    if (o->kind == LIST) return pelt_fail_option(error, o->name, "is a list, which has no text: set it in the struct");
+    if (o->kind == LIST)
+        return pelt_fail_option(error, o->name, " is a list and cannot be set from text: set it in the struct");
     if (o->kind == CHOICE) {
         int found = find_word(o->name, text, o->words, (size_t)o->high + 1, error);
         if (found < 0) return PELT_ERROR_ARGUMENT;
@@ -251,7 +252,7 @@ static pelt_result refuse_unused(const option *o, const pelt_fit_options *option
     char users[200];
     if (o->blends) {
         list_users("blend", o->blends, blend_names, PELT_BLEND_COUNT, users, sizeof users);
-        return pelt_fail_option(error, o->name, "is for %s; the blend %s does not use it", users,
+        return pelt_fail_option(error, o->name, " applies to %s; the blend %s does not use it", users,
                                 blend_names[options->blend]);
     }
     unsigned all = 0; /* over all options with this name */
@@ -259,8 +260,8 @@ static pelt_result refuse_unused(const option *o, const pelt_fit_options *option
         if (!strcmp(options_list[i].name, o->name)) all |= options_list[i].correctives;
     list_users("corrective", all, corrective_names, PELT_CORRECTIVE_COUNT, users, sizeof users);
     if (options->corrective == PELT_CORRECTIVE_NONE)
-        return pelt_fail_option(error, o->name, "is for %s, and there is no corrective", users);
-    return pelt_fail_option(error, o->name, "is for %s; %s does not use it", users,
+        return pelt_fail_option(error, o->name, " applies to %s, and there is no corrective", users);
+    return pelt_fail_option(error, o->name, " applies to %s; %s does not use it", users,
                             corrective_names[options->corrective]);
 }
 
@@ -288,9 +289,9 @@ static pelt_result check_option(const option *o, const pelt_fit_options *options
     if (!used(o, options->blend, options->corrective)) return refuse_unused(o, options, error);
     if (o->kind == LIST || (value >= o->low && value <= o->high)) return PELT_OK;
     if (o->kind == CHOICE) return pelt_fail_option(error, o->name, "there is no choice %g", value);
-    if (o->kind == SWITCH) return pelt_fail_option(error, o->name, "is 0 or 1, not %g", value);
-    if (o->low < 0) return pelt_fail_option(error, o->name, "%g is not a number up to %g", value, o->high);
-    return pelt_fail_option(error, o->name, "%.10g is not from %g to %g", value, o->low, o->high);
+    if (o->kind == SWITCH) return pelt_fail_option(error, o->name, " must be 0 or 1, not %g", value);
+    if (o->low < 0) return pelt_fail_option(error, o->name, " must be at most %g, not %g", o->high, value);
+    return pelt_fail_option(error, o->name, " must be between %g and %g, not %.10g", o->low, o->high, value);
 }
 
 static pelt_result check_names(pelt_names names, const char *option_name, pelt_error *error) {
@@ -302,11 +303,12 @@ static pelt_result check_names(pelt_names names, const char *option_name, pelt_e
 static pelt_result check_drive(const pelt_drive_rules *rules, pelt_error *error) {
     if (!rules || !rules->count) return PELT_OK;
     if (!rules->list)
-        return pelt_fail_option(error, "drive", "%zu rules are counted, but their list is NULL", rules->count);
+        return pelt_fail_option(error, "drive", "there should be %zu rules, but their list is NULL", rules->count);
     for (size_t i = 0; i < rules->count; i++) {
         const pelt_drive_rule *r = &rules->list[i];
         if ((r->turn_count && !r->turns) || (r->twist_count && !r->twists) || (r->bend_count && !r->bends))
-            return pelt_fail_option(error, "drive", "rule %zu: fractions are counted, but their list is NULL", i + 1);
+            return pelt_fail_option(error, "drive", "rule %zu: there should be fractions, but their list is NULL",
+                                    i + 1);
     }
     return PELT_OK;
 }
@@ -322,7 +324,7 @@ static pelt_result check_lists(const pelt_fit_options *o, pelt_error *error) {
         if (!list || !list[i].name)
             result = pelt_fail_option(error, "control_scale", "name %zu is missing", i);
         else if (!(list[i].scale >= 1e-3 && list[i].scale <= 1e3))
-            result = pelt_fail_option(error, "control_scale", "%s=%g: expected a number from 0.001 to 1000",
+            result = pelt_fail_option(error, "control_scale", "%s must be between 0.001 and 1000, not %g",
                                       list[i].name, list[i].scale);
     }
     return result;
@@ -332,21 +334,20 @@ static pelt_result check_lists(const pelt_fit_options *o, pelt_error *error) {
 static pelt_result check_distances(const pelt_fit_options *o, pelt_error *error) {
     const pelt_psd_options *p = &o->psd;
     if (o->corrective == PELT_CORRECTIVE_PSD && p->distance_weights == PELT_DISTANCE_BLEND)
-        return pelt_fail_option(
-            error, "distance_weights",
-            "blend weights belong to a vertex, but psd has one distance for all vertices: use wpsd");
+        return pelt_fail_option(error, "distance_weights",
+                                "blend weights differ by vertex, but psd has one distance for all vertices: use wpsd");
     if (o->corrective == PELT_CORRECTIVE_WPSD && p->distance_weights == PELT_DISTANCE_EQUAL)
         return pelt_fail_option(error, "distance_weights",
-                                "where all joints count alike, all vertices have one distance: use psd");
+                                "if all joints count alike, all vertices share one distance: use psd");
     if (p->norm_floor > 0 && p->no_norm)
         return pelt_fail_option(error, "norm_floor", "without a norm there is nothing to divide by: remove no_norm");
     if (p->norm_floor > 0 && p->poses && o->corrective == PELT_CORRECTIVE_WPSD)
-        return pelt_fail_option(error, "norm_floor", "with few poses wpsd has no norm: remove poses");
+        return pelt_fail_option(error, "norm_floor", "wpsd with a limited number of poses has no norm: remove poses");
     if (p->pose_choice && !p->poses)
-        return pelt_fail_option(error, "pose_choice", "all poses are kept: set poses to choose some of them");
+        return pelt_fail_option(error, "pose_choice", "all poses are kept unless poses sets a number: set it");
     if (o->wpsd.shared_width && (p->poses || p->width > 0))
-        return pelt_fail_option(error, "shared_width", "with %s all vertices have one width anyway",
-                                p->poses ? "few poses" : "a width that is given");
+        return pelt_fail_option(error, "shared_width", "with %s all vertices share one width anyway",
+                                p->poses ? "few poses" : "a fixed width");
     return PELT_OK;
 }
 
@@ -397,7 +398,7 @@ static pelt_result apply_setting(const struct setting *s, pelt_fit_options *o, p
     if (result) return result;
     double given = value_of(which, o), wanted = value_of(which, &preset);
     if (given != 0 && given != wanted)
-        return pelt_fail_option(error, s->option, "the preset %s sets it to %s: remove one of the two",
+        return pelt_fail_option(error, s->option, "the preset %s sets it to %s; remove one of the two",
                                 preset_names[o->preset], s->value);
     *o = preset;
     return PELT_OK;
@@ -407,11 +408,11 @@ static pelt_result apply_setting(const struct setting *s, pelt_fit_options *o, p
 static pelt_result apply_limits(pelt_fit_options *o, pelt_error *error) {
     enum { PER_VERTEX = 10, INFLUENCES = 4 };
     if (o->eigen.per_vertex > PER_VERTEX)
-        return pelt_fail_option(error, "per_vertex", "%u are more than the %d that the preset has room for",
+        return pelt_fail_option(error, "per_vertex", "%u are more than the %d that the preset allows",
                                 o->eigen.per_vertex, PER_VERTEX);
     if (o->influences > INFLUENCES)
-        return pelt_fail_option(error, "influences", "%u are more than the %d that the preset has room for",
-                                o->influences, INFLUENCES);
+        return pelt_fail_option(error, "influences", "%u are more than the %d that the preset allows", o->influences,
+                                INFLUENCES);
     if (!o->eigen.per_vertex) o->eigen.per_vertex = PER_VERTEX;
     if (!o->influences) o->influences = INFLUENCES;
     return PELT_OK;
@@ -426,7 +427,7 @@ static pelt_result apply_preset(pelt_fit_options *o, pelt_error *error) {
         if (result) return result;
     }
     if (o->preset && o->corrective && o->corrective != method_parts[o->method].corrective)
-        return pelt_fail_option(error, "corrective", "the preset %s sets it to %s: remove one of the two",
+        return pelt_fail_option(error, "corrective", "the preset %s sets it to %s; remove one of the two",
                                 preset_names[o->preset], corrective_names[method_parts[o->method].corrective]);
     return o->preset == PELT_PRESET_VERTEX_PROGRAM ? apply_limits(o, error) : PELT_OK;
 }
@@ -452,11 +453,11 @@ pelt_result pelt_fit_resolve(pelt_fit_options *o, pelt_error *error) {
     pelt_result together = check_distances(o, error);
     if (together) return together;
     if (o->normals == PELT_NORMALS_ROWS && o->corrective == PELT_CORRECTIVE_NONE)
-        return pelt_fail_option(error, "normals",
-                                "rows belong to correctives, and there is none: use surface or blend");
+        return pelt_fail_option(error, "normals", "rows need a corrective, and there is none: use surface or blend");
     if (o->displacement.displacements % 16)
-        return pelt_fail_option(error, "displacements", "%u: choose from 16, 32 (bits)", o->displacement.displacements);
-    if (!(o->holdout <= 0.9)) return pelt_fail_option(error, "holdout", "%g is not a share up to 0.9", o->holdout);
+        return pelt_fail_option(error, "displacements", " must be 16 or 32 (bits), not %u",
+                                o->displacement.displacements);
+    if (!(o->holdout <= 0.9)) return pelt_fail_option(error, "holdout", " must be at most 0.9, not %g", o->holdout);
     if (!o->fitted.rest && o->blend == PELT_BLEND_FIT) o->fitted.rest = PELT_REST_KEEP;
     if (!o->fitted.rest && o->blend == PELT_BLEND_JOINTS) o->fitted.rest = PELT_REST_REFIT;
     return check_lists(o, error);

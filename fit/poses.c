@@ -32,7 +32,7 @@ pelt_result pelt_deform_poses(const pelt_skin *skin, uint32_t frame_count, const
                               float *normals, pelt_error *error) {
     if (PELT_MISSING(skin, error) || PELT_MISSING(positions, error)) return PELT_ERROR_ARGUMENT;
     if (!locals == !globals)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "a pose is either locals or globals: give one of them");
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "a pose is either locals or globals; give exactly one of them");
     PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     uint32_t *vertices = PELT_NEW(arena, (size_t)skin->block_count * PELT_BLOCK, uint32_t);
     if (!vertices) return pelt_no_memory(error);

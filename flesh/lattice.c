@@ -478,10 +478,10 @@ static pelt_result build(void *user, pelt_error *error) {
             o->options->bones ? "them" : "the joints");
     make_lattice(&m, o->bundle, v);
     if (!v->element_count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: the mesh encloses no volume that a lattice of cubes of %.3g would "
-                         "find; use a finer one",
-                         o->bundle->path, v->cell);
+        return pelt_fail(
+            error, PELT_ERROR_DATA,
+            "%s: the mesh encloses no volume that a lattice with cubes of %.3g can resolve; use a finer one",
+            o->bundle->path, v->cell);
     return PELT_OK;
 }
 
@@ -499,18 +499,19 @@ static pelt_result check(const pelt_bundle *b, const pelt_volume_options *o, dou
     for (uint32_t i = 0; bones && i < bones->mesh->vertex_count; i++)
         if (pelt_first_not_finite(bones->mesh->positions + 3 * (size_t)i, 3) < 3 ||
             bones->joints[i] >= b->skeleton.joint_count)
-            return pelt_fail_option(error, "bones", "vertex %u is not finite, or on a joint that is not there", i);
+            return pelt_fail_option(error, "bones",
+                                    "vertex %u is not finite, or belongs to a joint that does not exist", i);
     for (uint32_t i = 0; o->stiffness && i < b->mesh.vertex_count; i++)
         if (!(o->stiffness[i] > 0) || !isfinite(o->stiffness[i]))
-            return pelt_fail_option(error, "stiffness", "must be above 0, not %g", (double)o->stiffness[i]);
+            return pelt_fail_option(error, "stiffness", " must be above 0, not %g", (double)o->stiffness[i]);
     if (!(o->cell >= 0) || !(cell > 0) || !isfinite(cell))
-        return pelt_fail_option(error, "cell", "the edge of a lattice cube must be above 0, not %g", cell);
+        return pelt_fail_option(error, "cell", " must be above 0, not %g", cell);
     double cubes = set_up(&l, &b->mesh, cell);
     if (cubes > 1e8 || !pelt_memory_is_there(pelt_volume_memory(b, cell)))
-        return pelt_fail(error, PELT_ERROR_MEMORY,
-                         "%s: cubes of %.3g make a lattice of %.3g cubes, too many for the memory of this machine; use "
-                         "larger ones",
-                         b->path, cell, cubes);
+        return pelt_fail(
+            error, PELT_ERROR_MEMORY,
+            "%s: cubes of %.3g make a lattice of %.3g cubes, too many for this machine's memory; use larger ones",
+            b->path, cell, cubes);
     return PELT_OK;
 }
 

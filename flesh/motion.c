@@ -124,7 +124,7 @@ pelt_result pelt_flesh_motion_to(pelt_arena *arena, const pelt_skeleton *skeleto
     for (uint32_t b = 0; b < bones->count; b++) {
         if (!(scale > 0) || !(stretch_of(&m->target[b]) < most_stretch))
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "joint \"%s\" stretches or is not finite, and bones keep their size",
+                             "joint \"%s\" stretches or is not finite, but bones keep their size",
                              skeleton->names[bones->list[b].joint]);
         make_rigid(&m->target[b]);
         m->still = m->still && is_still(&bones->list[b], &m->target[b]);

@@ -56,9 +56,9 @@ static pelt_result check_counts(const pelt_solid_shape *s, pelt_error *error) {
         fixed |= s->node_bones[i] != PELT_NO_BONE;
         for (size_t k = 0; k < 3; k++)
             if (!isfinite(s->nodes[3 * i + k]))
-                return pelt_fail(error, PELT_ERROR_DATA, "node %zu: its place is not finite", i);
+                return pelt_fail(error, PELT_ERROR_DATA, "node %zu: its position is not finite", i);
     }
-    if (!fixed) return pelt_fail(error, PELT_ERROR_DATA, "no node is fixed to a bone, so nothing moves the flesh");
+    if (!fixed) return pelt_fail(error, PELT_ERROR_DATA, "no node is attached to a bone, so nothing moves the flesh");
     for (size_t i = 0; i < (size_t)s->element_count * n; i++)
         if (s->elements[i] >= s->node_count)
             return pelt_fail(error, PELT_ERROR_DATA, "element %zu: there is no node %u", i / n, s->elements[i]);
@@ -70,7 +70,7 @@ static pelt_result check_counts(const pelt_solid_shape *s, pelt_error *error) {
             return pelt_fail(error, PELT_ERROR_DATA, "triangle %zu: there is no vertex %u", i / 3, s->triangles[i]);
     for (size_t i = 0; i < 4 * (size_t)s->vertex_count; i++)
         if (!isfinite(s->vertex_barycentrics[i]))
-            return pelt_fail(error, PELT_ERROR_DATA, "vertex %zu: its place is not finite", i / 4);
+            return pelt_fail(error, PELT_ERROR_DATA, "vertex %zu: its position is not finite", i / 4);
     return PELT_OK;
 }
 

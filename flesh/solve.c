@@ -336,9 +336,8 @@ pelt_result pelt_solid_solve(const pelt_solid *solid, const pelt_affine *bones, 
                              pelt_solid_state *state, pelt_solid_report *report, pelt_error *error) {
     for (uint32_t b = 0; b < solid->shape.bone_count; b++)
         if (!pelt_is_rigid(&bones[b]))
-            return pelt_fail(
-                error, PELT_ERROR_DATA,
-                "bone %u: its matrix is not a rotation and a shift; flesh needs bones that keep their size", b);
+            return pelt_fail(error, PELT_ERROR_DATA,
+                             "bone %u: its matrix is not a rotation and a translation; bones must keep their size", b);
     PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     if (!arena) return pelt_no_memory(error);
     pelt_solid_options resolved = with_defaults(solid, options);

@@ -45,7 +45,7 @@ static pelt_result open_cuda(pelt_device *device, int number, const pelt_skin *s
     return device->cuda ? PELT_OK : PELT_ERROR_DEVICE;
 #else
     (void)device, (void)number, (void)skin, (void)characters;
-    return pelt_fail(error, PELT_ERROR_DEVICE, "CUDA was left out of this build: it needs nvcc");
+    return pelt_fail(error, PELT_ERROR_DEVICE, "this pelt was built without CUDA; install nvcc and build again");
 #endif
 }
 
@@ -53,7 +53,8 @@ pelt_device *pelt_device_new(const char *name, const pelt_skin *skin, uint32_t c
     int gl = !strncmp(name, "gl", 2), number = gl ? number_of(name, "gl") : -2;
     if (!strncmp(name, "cuda", 4)) number = number_of(name, "cuda");
     if (number == -2) {
-        pelt_fail(error, PELT_ERROR_ARGUMENT, "\"%s\" is not a device: use gl, cuda, or one by number, gl:1", name);
+        pelt_fail(error, PELT_ERROR_ARGUMENT,
+                  "\"%s\" is not a device; use gl or cuda, or one of several by number, such as gl:1", name);
         return NULL;
     }
     pelt_device *device = calloc(1, sizeof *device);

@@ -213,7 +213,7 @@ static pelt_result refuse_program(pelt_gl *gl, GLuint shader, GLuint program, pe
     else
         gl->f.GetShaderInfoLog(shader, sizeof log, NULL, log);
     return pelt_fail(error, PELT_ERROR_DEVICE, "the driver does not %s the shader: %s", program ? "link" : "compile",
-                     *log ? log : "it does not say why");
+                     *log ? log : "no reason was given");
 }
 
 static pelt_result build(pelt_gl *gl, const pelt_gl_shape *shape, int kind, GLuint *out, pelt_error *error) {
@@ -255,10 +255,10 @@ static pelt_result load(pelt_gl *gl, const pelt_gl_options *options, pelt_error 
         PELT_GL_COMPUTE_ONLY(PELT_GL_LOAD)
     }
     if (missing)
-        return pelt_fail(error, PELT_ERROR_DEVICE, "OpenGL has no %s here: it is too old for the %s path", missing,
+        return pelt_fail(error, PELT_ERROR_DEVICE, "this OpenGL has no %s: it is too old for the %s path", missing,
                          gl->path == PELT_GL_COMPUTE ? "compute" : "vertex");
     const char *version = (const char *)gl->f.GetString(GL_VERSION);
-    if (!version) return pelt_fail(error, PELT_ERROR_DEVICE, "there is no current OpenGL context");
+    if (!version) return pelt_fail(error, PELT_ERROR_DEVICE, "no OpenGL context is current");
     const char *number = strpbrk(version, "0123456789");
     int major = number ? atoi(number) : 0, minor = number && number[1] == '.' ? atoi(number + 2) : 0;
     gl->es = strstr(version, "OpenGL ES") != NULL;
@@ -625,7 +625,7 @@ static pelt_result read_buffer(pelt_gl *gl, GLuint buffer, uint32_t character, f
     if (from) memcpy(out, from, gl->output_size);
     int whole = from && gl->f.UnmapBuffer(GL_COPY_WRITE_BUFFER);
     pelt_result result = check(gl, "reading the result", error);
-    if (!result && !whole) result = pelt_fail(error, PELT_ERROR_DEVICE, "the device lost the result: skin again");
+    if (!result && !whole) result = pelt_fail(error, PELT_ERROR_DEVICE, "the device lost the result; deform again");
     return result;
 }
 

@@ -121,8 +121,8 @@ pelt_headless *pelt_headless_new(pelt_headless_api api, int device, pelt_error *
     if (!h) return pelt_fail(error, PELT_ERROR_MEMORY, "not enough memory"), NULL;
     if (!load(h)) {
         pelt_fail(error, PELT_ERROR_DEVICE,
-                  "%s needs EGL, and there is no libEGL.so.1 here: install the graphics "
-                  "driver, or Mesa (libegl1 and libgl1-mesa-dri)",
+                  "%s needs EGL, but libEGL.so.1 was not found; install the graphics driver, or Mesa (libegl1 and "
+                  "libgl1-mesa-dri)",
                   wanted);
     } else if (!start_any(h, api, device)) {
         if (device >= 0)

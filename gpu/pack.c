@@ -12,14 +12,14 @@ enum { GROUP = 4 }; /* centres of the weighted form that are processed together 
 pelt_result pelt_gpu_check_crowd(uint32_t characters, pelt_error *error) {
     const uint32_t most = UINT32_MAX / 32;
     if (characters <= most) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "characters: %u are more than the %u that can be counted", characters,
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "characters: %u are more than the %u that are possible", characters,
                      most);
 }
 
 pelt_result pelt_gpu_check_range(uint32_t first, uint32_t count, uint32_t most, pelt_error *error) {
     if ((uint64_t)first + count <= most) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu are requested, but there is room for %u", first,
-                     (unsigned long long)first + count - 1, most);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "characters %u to %llu were requested, but there is room for %u",
+                     first, (unsigned long long)first + count - 1, most);
 }
 
 pelt_result pelt_gpu_check_poses(const void *const *scratches, uint32_t count, pelt_error *error) {
@@ -31,7 +31,7 @@ pelt_result pelt_gpu_check_poses(const void *const *scratches, uint32_t count, p
 
 pelt_result pelt_gpu_check_outputs(unsigned outputs, pelt_error *error) {
     if (outputs <= 1) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_ARGUMENT, "outputs: %u is neither 0 nor the number for normals", outputs);
+    return pelt_fail(error, PELT_ERROR_ARGUMENT, "outputs: expected 0, or 1 for normals, not %u", outputs);
 }
 
 pelt_gpu_box pelt_gpu_rest_box(const pelt_skin *skin) {

@@ -130,11 +130,10 @@ typedef struct placed {
 static pelt_result check_frames(const pelt_bundle *bundle, const pelt_clip *clip, const char *path, uint32_t frames,
                                 pelt_error *error) {
     if (frames == clip->frame_count || bundle->cache.fix || bundle->cache.set_frames) return PELT_OK;
-    pelt_fail(
-        error, PELT_ERROR_DATA,
-        "%s: %u frames, but clip %s has %u keys: export one frame per key of the clip, say which frame is its first "
-        "key, or let it be found",
-        path, frames, clip->name, clip->frame_count);
+    pelt_fail(error, PELT_ERROR_DATA,
+              "%s: %u frames, but clip %s has %u keys: export one frame per key of the clip, state which frame is the "
+              "first key, or let pelt find it",
+              path, frames, clip->name, clip->frame_count);
     return pelt_advise(error, "fix", 0);
 }
 
@@ -226,7 +225,7 @@ static void note_placed(pelt_bundle *bundle, const placed *p, const char *path) 
     if (p->rides)
         pelt_find(
             &bundle->notes, bundle->arena, PELT_NOTE, "placed",
-            "%s: stands still while its node moves, so it is in the object's own space: it is moved with the node",
+            "%s: does not move while its node does, so it is in the object's own space; it is moved with the node",
             path);
     pelt_alignment_text(&p->how, text, sizeof text);
     if (*text) pelt_find(&bundle->notes, bundle->arena, PELT_NOTE, "placed", "%s: %s", path, text);
@@ -250,7 +249,7 @@ static pelt_result use_placed(pelt_bundle *bundle, pelt_clip *clip, const placed
         has_normals &= list[c].cache.normals != NULL;
     }
     if (!keys)
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: none of its frames belongs to a key of clip %s", paths[0],
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: none of its frames matches a key of clip %s", paths[0],
                          clip->name);
     const float *positions = list[0].cache.positions, *normals = list[0].cache.normals;
     bool drawn = !strcmp(list[0].cache.format, "obj"), copied = count > 1 || !is_as_it_is(&list[0]);
@@ -311,11 +310,10 @@ static const char *cache_of_part(pelt_bundle *bundle, const pelt_mesh_object *pa
 static pelt_result missing_part(const pelt_bundle *bundle, const pelt_clip *clip, const char *found,
                                 const pelt_mesh_object *part, pelt_error *error) {
     const char *name = pelt_base_name(bundle->path);
-    return pelt_fail(
-        error, PELT_ERROR_FILE,
-        "%s: is the cache of one object of %s, but there is no %.*s.%.80s.%s.pc2 (or .mdd, .npy, a folder of "
-        ".obj) for its object \"%.80s\": export one for each",
-        found, bundle->path, pelt_stem_length(name), name, part->name, clip->name, part->name);
+    return pelt_fail(error, PELT_ERROR_FILE,
+                     "%s: is the cache of one object of %s, but there is no %.*s.%.80s.%s.pc2 (or .mdd, .npy, a folder "
+                     "of .obj) for its object \"%.80s\": export one per object",
+                     found, bundle->path, pelt_stem_length(name), name, part->name, clip->name, part->name);
 }
 
 /* The largest object is aligned first: it determines the alignment best, and the others try that one first. */
@@ -501,15 +499,15 @@ static bool are_axes(const int axes[3]) {
 pelt_result pelt_check_cache_options(const pelt_cache_options *o, pelt_error *error) {
     const int most_frames = 1000000;
     if (!are_axes(o->axes))
-        return pelt_fail_option(error, "axes",
-                                "expected each of 1, 2 and 3 once, negative or not, but they are %d, %d, %d",
+        return pelt_fail_option(error, "axes", "expected 1, 2 and 3 in any order and with any sign, not %d, %d, %d",
                                 o->axes[0], o->axes[1], o->axes[2]);
     if (o->scale != 0 && !(o->scale >= 1e-9 && o->scale <= 1e9))
-        return pelt_fail_option(error, "scale", "%g is not from 1e-9 to 1e9", o->scale);
+        return pelt_fail_option(error, "scale", " must be between 1e-9 and 1e9, not %g", o->scale);
     for (int i = 0; i < 3; i++)
-        if (!isfinite(o->offset[i])) return pelt_fail_option(error, "offset", "%g is no length", o->offset[i]);
+        if (!isfinite(o->offset[i])) return pelt_fail_option(error, "offset", " must be finite, not %g", o->offset[i]);
     if (o->frames < -most_frames || o->frames > most_frames)
-        return pelt_fail_option(error, "frames", "%d is not from %d to %d", o->frames, -most_frames, most_frames);
+        return pelt_fail_option(error, "frames", " must be between %d and %d, not %d", -most_frames, most_frames,
+                                o->frames);
     if ((unsigned)o->space > PELT_SPACE_REST)
         return pelt_fail_option(error, "space", "there is no choice %d", o->space);
     return PELT_OK;

@@ -42,19 +42,19 @@ pelt_result pelt_cache_check(const char *path, int64_t frame_count, int64_t poin
     long long frames = frame_count, points = point_count;
     if (frames < 1 || points < 1)
         return pelt_fail(error, PELT_ERROR_FORMAT,
-                         "%s: its header says %lld frames of %lld points; a cache has at least one of each", path,
+                         "%s: its header claims %lld frames of %lld points; a cache has at least one of each", path,
                          frames, points);
     size_t needed;
     bool too_large = frames > INT32_MAX || points > INT32_MAX ||
                      __builtin_mul_overflow((size_t)frames, (size_t)points * 3 * value_size, &needed);
     if (too_large || needed > bytes_left)
         return pelt_fail(error, PELT_ERROR_TRUNCATED,
-                         "%s: its header says %lld frames of %lld points, but only %zu bytes follow, enough for %zu "
-                         "frames: it is cut short; export it again",
+                         "%s: its header claims %lld frames of %lld points, but only %zu bytes follow, enough for %zu "
+                         "frames: the file is truncated; export it again",
                          path, frames, points, bytes_left, bytes_left / 3 / value_size / (size_t)points);
     if (needed < bytes_left)
         return pelt_fail(error, PELT_ERROR_FORMAT,
-                         "%s: its header says %lld frames of %lld points, which need %zu bytes, but %zu follow: the "
+                         "%s: its header claims %lld frames of %lld points, which need %zu bytes, but %zu follow: the "
                          "counts are wrong; export it again",
                          path, frames, points, needed, bytes_left);
     return PELT_OK;
@@ -112,7 +112,7 @@ pelt_result pelt_cache_read(pelt_arena *arena, const char *path, pelt_cache *cac
     parse_function *parse = format ? format->parse : pelt_ends_with(path, ".obj") ? parse_obj_cache : NULL;
     if (pelt_ends_with(path, ".abc"))
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "%s: Alembic is not read yet; convert it to .pc2, .mdd, .npy or a folder of .obj", path);
+                         "%s: pelt cannot read Alembic yet; convert it to .pc2, .mdd, .npy or a folder of .obj", path);
     if (pelt_foreign_format(path))
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: %s", path, pelt_foreign_format(path));
     if (!parse)
@@ -146,7 +146,7 @@ static pelt_result check_new_cache(const char *path, uint32_t frame_count, const
             path);
     if (!frame_count && !pelt_ends_with(path, ".npy"))
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "%s: only .npy can be written before the number of frames is known", path);
+                         "%s: only .npy can be written while the number of frames is unknown; name a .npy file", path);
     if (!mesh->vertex_count || frame_count > INT32_MAX || mesh->vertex_count > INT32_MAX)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a cache cannot hold %u frames of %u points", path,
                          frame_count, mesh->vertex_count);
@@ -185,7 +185,7 @@ pelt_result pelt_cache_writer_commit(pelt_cache_writer *writer, pelt_error *erro
     if (!writer->failure.code && !writer->frame_count)
         pelt_npy_complete(writer->file, writer->frames_put, writer->mesh.vertex_count);
     else if (!writer->failure.code && writer->frames_put != writer->frame_count)
-        pelt_fail(&writer->failure, PELT_ERROR_ARGUMENT, "a cache of %u frames was given %u", writer->frame_count,
+        pelt_fail(&writer->failure, PELT_ERROR_ARGUMENT, "a cache of %u frames received %u", writer->frame_count,
                   writer->frames_put);
     pelt_result result = writer->failure.code;
     if (result) {

@@ -52,7 +52,7 @@ static const char *read_rule(pelt_arena *arena, const json_t *object, pelt_drive
         bool found = false;
         for (size_t i = 0; i < sizeof known / sizeof *known; i++) found |= !strcmp(key, known[i]);
         *where = key;
-        if (!found) return "is not a key of a rule; the keys are joints, turn, twist, bend, bulge";
+        if (!found) return "is not a key of a rule; use joints, turn, twist, bend or bulge";
     }
     uint32_t *counts[] = {&rule->turn_count, &rule->twist_count, &rule->bend_count};
     const float **lists[] = {&rule->turns, &rule->twists, &rule->bends};

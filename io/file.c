@@ -31,7 +31,7 @@ pelt_result pelt_read_all(int descriptor, uint64_t offset, void *bytes, size_t s
         ssize_t got = pread(descriptor, (char *)bytes + filled, size - filled, (off_t)(offset + filled));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be read: %s", path, strerror(errno));
-        if (got == 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: shrank while being read; try again", path);
+        if (got == 0) return pelt_fail(error, PELT_ERROR_FILE, "%s: was truncated while being read; try again", path);
         filled += (size_t)got;
     }
     return PELT_OK;
@@ -56,17 +56,17 @@ static pelt_result check_beginning(int descriptor, const char *path, uint64_t si
     if (ends_with_any(path, texts)) {
         off_t hole = lseek(descriptor, 0, SEEK_HOLE);
         if (!memchr(head, 0, sizeof head) && (hole < 0 || (uint64_t)hole >= size)) return PELT_OK;
-        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: is not a text: it has zeros in it", path);
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: is not text: it contains zero bytes", path);
     }
     bool pelt = !memcmp(head, "PELTSKIN", 8) || !memcmp(head, "PELTKEYS", 8), gltf = !memcmp(head, "glTF", 4);
     if (pelt) memcpy(&told, head + 16, sizeof told);
     if (gltf) told = pelt_u32_little(head + 8);
     if (told != size)
-        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: says that it has %llu bytes, but has %llu; it is damaged", path,
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: claims to have %llu bytes, but has %llu; it is damaged", path,
                          (unsigned long long)told, (unsigned long long)size);
     bool cache = !memcmp(head, "\x93NUMPY", 6) || !memcmp(head, "POINTCACHE2", 11);
     if (pelt || gltf || cache || !ends_with_any(path, binary)) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_FORMAT, "%s: does not begin as such files do; it is damaged, or something else",
+    return pelt_fail(error, PELT_ERROR_FORMAT, "%s: does not begin like such a file; it is damaged, or of another kind",
                      path);
 }
 
@@ -113,7 +113,7 @@ pelt_result pelt_file_no_memory(const char *path, pelt_error *error) {
     if (!pelt_memory_was_limited())
         return pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory to read it", path);
     return pelt_fail(error, PELT_ERROR_MEMORY,
-                     "%s: asks for more memory than a file of its size should; it may be damaged", path);
+                     "%s: needs more memory than a file of its size should; it may be damaged", path);
 }
 
 bool pelt_ends_with(const char *path, const char *ending) {
@@ -126,8 +126,9 @@ const char *pelt_foreign_format(const char *path) {
         const char *ending, *words;
     } formats[] = {
         {".fbx",
-         "is an FBX file, which pelt does not read: export the character as glTF (.glb), from Blender for instance"},
-        {".bvh", "is a BVH file, a motion without a mesh: put it on the character and export both as glTF (.glb)"},
+         "is an FBX file, which pelt does not read: export the character as glTF (.glb), for instance from Blender"},
+        {".bvh",
+         "is a BVH file, which has motion but no mesh: apply it to the character and export both as glTF (.glb)"},
         {".blend", "is a Blender file: export the character from Blender as glTF (.glb)"},
         {".dae", "is a COLLADA file, which pelt does not read: export the character as glTF (.glb)"},
         {".usd", "is a USD file, which pelt does not read: export the character as glTF (.glb)"},

@@ -48,12 +48,12 @@ static pelt_result check_layout(const char *path, const pelt_npy_layout *at, uin
     if (at->frames < 1 || at->points < 1 || at->components < 1 || at->frames > INT32_MAX || at->points > INT32_MAX ||
         at->components > 64 ||
         __builtin_mul_overflow((uint64_t)at->frames * (uint64_t)at->points, 4 * (uint64_t)at->components, &values))
-        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: its header says %lld frames of %lld points of %lld values",
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: its header claims %lld frames of %lld points of %lld values",
                          path, (long long)at->frames, (long long)at->points, (long long)at->components);
     if (values != size - at->offset)
         return pelt_fail(error, values > size - at->offset ? PELT_ERROR_TRUNCATED : PELT_ERROR_FORMAT,
-                         "%s: its header says %lld frames of %lld points of %lld values, which need %llu bytes, but "
-                         "%llu follow: export it again",
+                         "%s: its header claims %lld frames of %lld points of %lld values, which need %llu bytes, but "
+                         "%llu follow; export it again",
                          path, (long long)at->frames, (long long)at->points, (long long)at->components,
                          (unsigned long long)values, (unsigned long long)(size - at->offset));
     return PELT_OK;

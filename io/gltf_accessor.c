@@ -76,7 +76,7 @@ static bool view_bytes(gltf *g, gltf_item owner, uint32_t count, size_t size, si
         !pelt_gltf_natural(g, step_item, size, &step))
         return false;
     if (step < size || step > 65536 || step % alignment)
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, step_item, "%llu does not suit elements of %zu bytes",
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, step_item, "%llu is not a valid stride for elements of %zu bytes",
                               (unsigned long long)step, size);
     if ((view_offset + offset) % alignment)
         return pelt_gltf_fail(g, PELT_ERROR_FORMAT, owner, "starts at byte %llu, which is not a multiple of %zu",
@@ -143,7 +143,7 @@ static bool charge(gltf *g, const gltf_accessor *a) {
         (uint64_t)(a->bytes ? a->count : 0) * a->components + (uint64_t)a->sparse_count * (a->components + 1);
     if (work > g->work_left)
         return pelt_gltf_fail(g, PELT_ERROR_DATA, a->item,
-                              "the file references its data so often that reading would take too long");
+                              "the file references its data so often that reading it would take too long");
     g->work_left -= work;
     return true;
 }

@@ -24,10 +24,9 @@ static bool parse_json(gltf *g, const uint8_t *text, size_t size) {
     if (!g->json && (!*problem.text || json_error_code(&problem) == json_error_out_of_memory))
         return pelt_gltf_fail(g, PELT_ERROR_MEMORY, g->root, "not enough memory for its JSON text");
     if (!g->json)
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON text is broken at line %d, column %d: %s",
+        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON is invalid at line %d, column %d: %s",
                               problem.line, problem.column, problem.text);
-    if (!json_is_object(g->json))
-        return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON text must be an object");
+    if (!json_is_object(g->json)) return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its JSON must be an object");
     g->root.json = g->json;
     return true;
 }
@@ -38,14 +37,14 @@ static bool parse_chunks(gltf *g, const pelt_file *file, gltf_buffer *binary) {
     if (version != 2)
         return pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, g->root, "is glTF version %u; export it as glTF 2.0", version);
     if (length > file->size)
-        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "has %zu bytes, but says that it has %u", file->size,
+        return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, g->root, "has %zu bytes, but claims to have %u", file->size,
                               length);
     for (size_t at = HEADER, chunk = 0; at + CHUNK_HEADER <= length; chunk++) {
         uint32_t size = read_u32(file->bytes + at), type = read_u32(file->bytes + at + 4);
         at += CHUNK_HEADER;
         if (size > length - at)
             return pelt_gltf_fail(g, PELT_ERROR_TRUNCATED, g->root,
-                                  "chunk %zu says it has %u bytes, but only %zu follow", chunk, size, length - at);
+                                  "chunk %zu claims to have %u bytes, but only %zu follow", chunk, size, length - at);
         if (chunk == 0 && type != CHUNK_JSON)
             return pelt_gltf_fail(g, PELT_ERROR_FORMAT, g->root, "its first chunk is not JSON");
         if (chunk == 0 && !parse_json(g, file->bytes + at, size)) return false;
@@ -137,7 +136,8 @@ static char *side_name(gltf *g, gltf_item uri, const char *text) {
     char *name = decode_percents(g, uri, text);
     if (!name || !keep_inside_folder(g, uri, name)) return NULL;
     if (g->path) return name;
-    pelt_gltf_fail(g, PELT_ERROR_FILE, uri, "is a separate file, which cannot be found from here");
+    pelt_gltf_fail(g, PELT_ERROR_FILE, uri,
+                   "is a separate file, which cannot be reached from here; embed the buffers in the file");
     return NULL;
 }
 

@@ -241,6 +241,7 @@ bool pelt_gltf_read_clips(gltf *g, const gltf_scene *scene) {
     json_decref(reader.tracks.controls.places);
     if (reader.empty_count)
         pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "empty-clip",
-                  "%u animations move no joint of the skeleton and no control; they are left out", reader.empty_count);
+                  "%u animations move neither a joint of the skeleton nor a control; they are left out",
+                  reader.empty_count);
     return done;
 }

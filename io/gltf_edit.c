@@ -747,10 +747,10 @@ static pelt_result edit_tree(void *user, pelt_error *error) {
 static bool check_source(gltf *g, const pelt_mesh *mesh) {
     const pelt_mesh *file = &g->bundle->mesh;
     if (file->vertex_count == mesh->vertex_count && file->triangle_count == mesh->triangle_count) return true;
-    return pelt_gltf_fail(g, PELT_ERROR_DATA, g->root,
-                          "has %u vertices and %u triangles, but %u and %u are about to be written; "
-                          "the file may have changed in the meantime",
-                          file->vertex_count, file->triangle_count, mesh->vertex_count, mesh->triangle_count);
+    return pelt_gltf_fail(
+        g, PELT_ERROR_DATA, g->root,
+        "has %u vertices and %u triangles, but %u and %u were to be written; the file may have changed meanwhile",
+        file->vertex_count, file->triangle_count, mesh->vertex_count, mesh->triangle_count);
 }
 
 pelt_result pelt_gltf_rewrite(const char *path, const pelt_gltf_content *content, const pelt_file *file,

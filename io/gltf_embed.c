@@ -69,8 +69,8 @@ static pelt_bytes *read_embedded(gltf *g) {
     }
     if (!pelt_gltf_natural(g, pelt_gltf_member(extension, "version"), 0, &version)) return NULL;
     if (version != 1) {
-        pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, extension, "is version %llu, which this pelt does not know",
-                       (unsigned long long)version);
+        pelt_gltf_fail(g, PELT_ERROR_UNSUPPORTED, extension,
+                       "is version %llu, which this version of pelt does not know", (unsigned long long)version);
         return NULL;
     }
     if (!pelt_gltf_view(g, extension, &view, &found)) return NULL;

@@ -275,8 +275,8 @@ static bool read_all_tangents(gltf *g, const parts *all) {
     if (pelt_arena_failed(g->scratch)) return pelt_gltf_out_of_memory(g);
     if (torn && mapped)
         pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "torn-texture",
-                  "the texture is mirrored or torn at %u vertices that are not split there, so one of two tangents is "
-                  "dropped; to light a normal map correctly, split them, or export tangents",
+                  "the texture is mirrored or torn at %u vertices that are not split there, so one of their two "
+                  "tangents is lost; split them, or export tangents, to light a normal map correctly",
                   torn);
     for (uint32_t i = 0; i < all->count; i++) {
         const part *p = &all->list[i];
@@ -450,7 +450,7 @@ static void note_no_weights(gltf *g) {
     pelt_mesh *mesh = &g->bundle->mesh;
     memset(mesh->influences.first, 0, ((size_t)mesh->vertex_count + 1) * sizeof *mesh->influences.first);
     pelt_find(&g->bundle->notes, g->arena, PELT_NOTE, "no-weights",
-              "the mesh has a skeleton but no weights; only blends that find their own can be fitted: distance, fit");
+              "the mesh has a skeleton but no weights; use a blend that needs none, distance or fit");
 }
 
 static bool read_influences(gltf *g, const parts *all) {
@@ -471,9 +471,10 @@ static bool read_influences(gltf *g, const parts *all) {
                   "the weights of %u vertices do not sum to 1 (worst: %.4g at vertex %u); they were normalised",
                   repairs.off_count, repairs.off_sum, repairs.off_vertex);
     if (repairs.bare_count)
-        pelt_find(&g->bundle->notes, g->arena, PELT_WARNING, "unweighted",
-                  "%u vertices have no weight at all (the first is vertex %u); they follow the first joint they name",
-                  repairs.bare_count, repairs.bare_vertex);
+        pelt_find(
+            &g->bundle->notes, g->arena, PELT_WARNING, "unweighted",
+            "%u vertices have no weight at all (the first is vertex %u); they follow the first joint that they list",
+            repairs.bare_count, repairs.bare_vertex);
     return true;
 }
 

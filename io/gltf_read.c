@@ -44,9 +44,7 @@ static bool check_extensions(gltf *g) {
         if (!pelt_gltf_extension_is_known(name))
             return pelt_gltf_fail(
                 g, PELT_ERROR_UNSUPPORTED, pelt_gltf_element(list, i),
-                "the file cannot be read without the extension %.60s, which pelt does not know; export it "
-                "without",
-                name);
+                "the file requires the extension %.60s, which pelt does not support; export it without", name);
     }
     return true;
 }

@@ -98,7 +98,7 @@ static bool read_nodes(gltf *g, gltf_scene *scene) {
     }
     if (found.count)
         pelt_find(&g->bundle->notes, g->arena, PELT_WARNING, "shear",
-                  "%u nodes have matrices with shear (%.2g of their scale), which is left out; the first is nodes[%u]. "
+                  "%u nodes have matrices with shear (%.2g of their scale), which is dropped; the first is nodes[%u]. "
                   "Give them translation, rotation and scale",
                   found.count, found.worst, found.first);
     return true;

@@ -181,9 +181,8 @@ static pelt_result check_weights(const char *path, const pelt_mesh *mesh, pelt_e
         }
         if (least < 0 || !(sum > 0) || !isfinite(sum))
             return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                             "%s: glTF cannot hold the weights of vertex %u: they %s; fit with weights that are not "
-                             "negative",
-                             path, v, least < 0 ? "have a negative one" : "do not sum to 1");
+                             "%s: glTF cannot hold the weights of vertex %u: they %s; fit with non-negative weights",
+                             path, v, least < 0 ? "include a negative one" : "do not sum to 1");
     }
     return PELT_OK;
 }
@@ -220,7 +219,7 @@ static pelt_result check_content(const char *path, const pelt_gltf_content *cont
     else if (mesh->triangle_count > UINT32_MAX / 3)
         problem = "the mesh has too many triangles";
     else if (content->play_targets && (content->skeleton || content->play_targets->frame_count != mesh->target_count))
-        problem = "playing targets takes a mesh without a skeleton and one target per frame";
+        problem = "playing targets needs a mesh without a skeleton and one target per frame";
     else if (content->embed && !content->source)
         problem = "a skin can only be embedded in an existing file";
     else if (content->skeleton && !content->skeleton->joint_count)

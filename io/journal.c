@@ -90,11 +90,11 @@ static pelt_result open_journal(pelt_journal_file *file, const char *path, uint6
         if (result) return result;
         memcpy(&of, head + 8, sizeof of);
         if (memcmp(head, magic, sizeof magic) != 0)
-            return pelt_fail(error, PELT_ERROR_FORMAT, "%s: is not a checkpoint of pelt; name another output", path);
+            return pelt_fail(error, PELT_ERROR_FORMAT, "%s: is not a pelt checkpoint; name another output", path);
         if (of == owner) return PELT_OK;
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: is the checkpoint of a fit with other options or files, on another kind of processor, or "
-                         "by another version of pelt; remove it to begin anew",
+                         "%s: is the checkpoint of a fit with other options or files, another kind of processor, or "
+                         "another version of pelt; remove it to start again",
                          path);
     }
     memcpy(head, magic, sizeof magic), memcpy(head + 8, &owner, sizeof owner);

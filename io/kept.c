@@ -84,7 +84,7 @@ static const char *next_name(reading *r) {
     uint32_t length = next_u32(r);
     if (!r->problem && (!length || length > MOST_NAME)) r->problem = "has a name that is empty or too long";
     const uint8_t *bytes = next(r, length, 1);
-    if (bytes && memchr(bytes, 0, length)) r->problem = "has a name that ends within itself";
+    if (bytes && memchr(bytes, 0, length)) r->problem = "has a name with a zero byte inside";
     return bytes ? pelt_arena_format(r->arena, "%.*s", (int)length, (const char *)bytes) : NULL;
 }
 
@@ -125,7 +125,8 @@ static bool read_head(reading *r, const pelt_bundle *bundle, pelt_kept *kept, pe
     uint32_t version = next_u32(r);
     if (!r->problem && version != VERSION)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "%s: has kept examples of version %u; this pelt reads version %d", r->path, version, VERSION),
+                         "%s: its format is version %u; this version of pelt reads version %d", r->path, version,
+                         VERSION),
                false;
     uint32_t vertices = next_u32(r), joints = next_u32(r);
     kept->control_count = next_u32(r), kept->clip_count = next_u32(r);
@@ -134,12 +135,13 @@ static bool read_head(reading *r, const pelt_bundle *bundle, pelt_kept *kept, pe
     const float *bound = next_floats(r, 1, 1);
     if (r->problem || pelt_arena_failed(r->arena)) return true;
     if (vertices != kept->vertex_count || mesh != hash_mesh(&bundle->mesh) || blocks != kept->block_count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: its examples were kept for a mesh with other rest positions or triangles than that of %s",
-                         r->path, bundle->path),
+        return pelt_fail(
+                   error, PELT_ERROR_DATA,
+                   "%s: its examples were kept for a mesh whose rest positions or triangles differ from those of %s",
+                   r->path, bundle->path),
                false;
     if (joints != kept->joint_count || names != hash_names(&bundle->skeleton))
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: its examples were kept for other joints than those of %s",
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: its examples were kept for joints that differ from those of %s",
                          r->path, bundle->path),
                false;
     if (!(*bound > 0)) r->problem = "has no bound";

@@ -79,7 +79,7 @@ pelt_result pelt_limits_read(pelt_bundle *bundle, const char *path, const pelt_j
         return PELT_ERROR_ARGUMENT;
     pelt_result result = pelt_file_read(bundle->arena, path, &file, error);
     if (!result && memchr(file.bytes, 0, file.size))
-        result = pelt_fail(error, PELT_ERROR_FORMAT, "%s: is not JSON: it has a zero byte", path);
+        result = pelt_fail(error, PELT_ERROR_FORMAT, "%s: is not JSON: it contains a zero byte", path);
     if (!result) result = pelt_limits_parse(bundle->arena, (const char *)file.bytes, path, limits, count, error);
     for (size_t i = 0; !result && i < *count; i++)
         if (pelt_joint_named(&bundle->skeleton, (*limits)[i].joint, 0) == bundle->skeleton.joint_count)

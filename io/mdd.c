@@ -17,7 +17,8 @@ pelt_result pelt_mdd_parse(pelt_arena *arena, const pelt_file *file, const char 
     size_t times = frames > 0 ? 4 * (size_t)frames : 0, left = file->size - HEADER;
     if (times > left)
         return pelt_fail(error, PELT_ERROR_TRUNCATED,
-                         "%s: its header says %d frames, but only %zu bytes follow: it is cut short or not an MDD file",
+                         "%s: its header claims %d frames, but only %zu bytes follow: it is truncated or not an MDD "
+                         "file; export it again",
                          path, frames, left);
     pelt_result result = pelt_cache_check(path, frames, points, sizeof(float), left - times, error);
     if (result) return result;

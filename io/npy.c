@@ -234,10 +234,9 @@ pelt_result pelt_npy_locate(const pelt_file *head, const char *path, pelt_npy_la
     layout->frames = n == 3 ? h.shape[0] : 1;
     layout->points = n >= 2 ? h.shape[n - 2] : 0;
     layout->components = n >= 2 ? h.shape[n - 1] : 0;
-    return n == 2 || n == 3
-               ? PELT_OK
-               : pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                           "%s: is an array of %u dimensions; frames are (frames, points, values)", path, n);
+    return n == 2 || n == 3 ? PELT_OK
+                            : pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                                        "%s: is an array of %u dimensions; expected (frames, points, values)", path, n);
 }
 
 pelt_result pelt_npy_parse(pelt_arena *arena, const pelt_file *file, const char *path, pelt_cache *cache,

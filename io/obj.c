@@ -219,7 +219,8 @@ pelt_result pelt_obj_parse(pelt_arena *arena, const pelt_file *file, const char 
     const char *text = (const char *)file->bytes;
     parser p = {.at = text, .end = text + file->size, .path = path, .error = error, .with_faces = triangles != NULL};
     read_lines(&p); /* counts; reports no errors */
-    if (p.point_count == 0) return pelt_fail(error, PELT_ERROR_FORMAT, "%s: has no vertices (lines \"v x y z\")", path);
+    if (p.point_count == 0)
+        return pelt_fail(error, PELT_ERROR_FORMAT, "%s: has no vertices (lines like \"v x y z\")", path);
     if (p.point_count > INT32_MAX || p.triangle_count > INT32_MAX)
         return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: has more than %d vertices or triangles", path, INT32_MAX);
     p.at = text;

@@ -66,7 +66,7 @@ static pelt_result list_folder(const char *path, listing *list, pelt_error *erro
     if (!reason) free(list->entries);
     *list = (listing){0};
     if (reason) return pelt_fail(error, PELT_ERROR_FILE, "%s: cannot be listed: %s", path, strerror(reason));
-    return pelt_fail(error, PELT_ERROR_FORMAT, "%s: there are no .obj files in this folder", path);
+    return pelt_fail(error, PELT_ERROR_FORMAT, "%s: has no .obj files; name a folder that does", path);
 }
 
 /* Joined without doubling a slash that the user wrote. */

@@ -237,8 +237,8 @@ static pelt_result set_pose(const pelt_pose_stream *s, pelt_transform *locals, f
             sqrt((double)at[0] * at[0] + (double)at[1] * at[1] + (double)at[2] * at[2] + (double)at[3] * at[3]);
         if (!(length > 1e-6 && length < 1e6))
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "%s: line %zu: the quaternion of \"%s\" has no direction; the line is skipped", s->name,
-                             s->line, s->bundle->skeleton.names[c->index]);
+                             "%s: line %zu: the quaternion of \"%s\" is zero; the line is skipped", s->name, s->line,
+                             s->bundle->skeleton.names[c->index]);
         for (int k = 0; k < 4; k++) locals[c->index].rotation[k] = (float)(at[k] / length);
         at += 4;
     }

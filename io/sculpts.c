@@ -49,9 +49,8 @@ static bool check_words(reading *r, const json_t *object) {
         while (i < sizeof known / sizeof *known && strcmp(key, known[i])) i++;
         if (i == sizeof known / sizeof *known)
             return REFUSE(r,
-                          "%s: sculpt %zu: \"%.80s\" is not a key of a sculpt; the keys are shape, clip, frame, pose, "
-                          "space, weight, "
-                          "mute, mask",
+                          "%s: sculpt %zu: \"%.80s\" is not a key of a sculpt; use shape, clip, frame, pose, space, "
+                          "weight, mute or mask",
                           r->path, r->number, key);
     }
     return true;
@@ -132,15 +131,15 @@ static bool read_pose(reading *r, const json_t *object, pelt_transform *pose) {
     const json_t *frame = json_object_get(object, "frame"), *rotations = json_object_get(object, "pose");
     memcpy(pose, skeleton->rest, skeleton->joint_count * sizeof *pose);
     if ((name != NULL) == json_is_object(rotations))
-        return REFUSE(r, "%s: sculpt %zu: its pose is either a \"clip\" and a \"frame\", or a \"pose\" of joints",
+        return REFUSE(r, "%s: sculpt %zu: give its pose either as \"clip\" and \"frame\", or as a \"pose\" of joints",
                       r->path, r->number);
     if (!name) return read_rotations(r, rotations, pose);
     const pelt_clip *clip = pelt_bundle_clip(r->bundle, name, PELT_NEED_POSE, r->error);
     if (!clip) return false;
     json_int_t number = json_integer_value(frame);
     if (!json_is_integer(frame) || number < 0 || number >= clip->frame_count)
-        return REFUSE(r, "%s: sculpt %zu: \"frame\" is the number of a key of clip %s, 0 to %u", r->path, r->number,
-                      name, clip->frame_count - 1);
+        return REFUSE(r, "%s: sculpt %zu: \"frame\" must be the number of a key of clip %s, 0 to %u", r->path,
+                      r->number, name, clip->frame_count - 1);
     pelt_clip_pose(clip, skeleton, (uint32_t)number, pose);
     return true;
 }
@@ -172,8 +171,8 @@ static bool mask_joints(reading *r, const json_t *names, float *mask) {
     const pelt_mesh *mesh = &r->bundle->mesh;
     const pelt_skeleton *skeleton = &r->bundle->skeleton;
     if (!json_array_size(names))
-        return REFUSE(r, "%s: sculpt %zu: a \"mask\" is the name of a file, or {\"joints\": [\"NAME\", ...]}", r->path,
-                      r->number);
+        return REFUSE(r, "%s: sculpt %zu: \"mask\" must be the name of a file, or {\"joints\": [\"NAME\", ...]}",
+                      r->path, r->number);
     for (size_t n = 0; n < json_array_size(names); n++) {
         const char *name = json_string_value(json_array_get(names, n));
         uint32_t joint = name ? pelt_joint_named(skeleton, name, 0) : skeleton->joint_count;
@@ -203,7 +202,7 @@ static bool read_space(reading *r, const json_t *value, pelt_space *space) {
     const char *word = json_string_value(value);
     if (!value) return true;
     if (!word || (strcmp(word, "rest") && strcmp(word, "posed")))
-        return REFUSE(r, "%s: \"space\" is \"rest\" or \"posed\"", r->path);
+        return REFUSE(r, "%s: \"space\" must be \"rest\" or \"posed\"", r->path);
     *space = *word == 'r' ? PELT_SPACE_REST : PELT_SPACE_POSED;
     return true;
 }
@@ -231,7 +230,7 @@ static bool read_sculpt(reading *r, const json_t *object) {
     double w = weight ? json_number_value(weight) : 1;
     if (!check_words(r, object)) return false;
     if ((weight && !json_is_number(weight)) || !(w > 0) || !(w <= 1e6))
-        return REFUSE(r, "%s: sculpt %zu: \"weight\" is a number above 0, up to 1000000", r->path, r->number);
+        return REFUSE(r, "%s: sculpt %zu: \"weight\" must be above 0 and at most 1000000", r->path, r->number);
     if (!read_shape(r, object, shape) || !read_pose(r, object, pose) || !pose_sculpt(r, object, pose, shape))
         return false;
     r->weights[r->count++] = (float)w;
@@ -257,7 +256,7 @@ static bool read_all(reading *r, const json_t *text) {
         r->number = i + 1;
         if (!json_is_true(json_object_get(object, "mute")) && !read_sculpt(r, object)) return false;
     }
-    return r->count ? true : REFUSE(r, "%s: all sculpts are muted", r->path);
+    return r->count ? true : REFUSE(r, "%s: all sculpts are muted; unmute at least one", r->path);
 }
 
 static const pelt_clip *add_clip(reading *r) {

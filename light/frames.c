@@ -102,11 +102,10 @@ static pelt_result check_or_write(const pelt_light_frames *store, uint32_t frame
         if (!there)
             result = PELT_ERROR_FORMAT;
         else if (strcmp((const char *)file.bytes, text) != 0)
-            result =
-                pelt_fail(error, PELT_ERROR_DATA,
-                          "%s: the frames there were gathered with another scene, camera, move, grid, size, seed or "
-                          "number of samples; remove the folder, or choose another name for the result",
-                          path);
+            result = pelt_fail(error, PELT_ERROR_DATA,
+                               "%s: its frames were gathered with another scene, camera, move, grid, size, seed or "
+                               "number of samples; remove the folder, or name another output",
+                               path);
         json_decref(there);
     }
     pelt_rank_wait(); /* all have looked before the first one writes */

@@ -316,7 +316,7 @@ pelt_result pelt_relight_live_draw(pelt_relight_live *live, const pelt_relight_p
     pelt_light light = live->file->view.light;
     memcpy(light.position, place->at, sizeof light.position);
     *drawn = (pelt_relight_drawn){0, 1};
-    if (place->samples > 1u << 20) return pelt_fail_option(error, "samples", "expected at most %u", 1u << 20);
+    if (place->samples > 1u << 20) return pelt_fail_option(error, "samples", " must be at most %u", 1u << 20);
     pelt_result result = pelt_tracer_set_light(live->file->view.tracer, &light, error);
     if (result) return result;
     result = place->full ? gather(live, place, &drawn->share, error)

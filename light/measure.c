@@ -130,8 +130,8 @@ static pelt_result go_to_place(measuring *m, uint32_t index, pelt_error *error) 
     choose_pixels(m);
     if (m->count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: at a new position of the moving objects the camera sees nothing that training has seen; "
-                     "train with more positions",
+                     "%s: at a new position of the moving objects, the camera sees nothing that training saw; train "
+                     "with more positions",
                      m->view->name);
 }
 

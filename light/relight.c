@@ -44,9 +44,10 @@ static pelt_result find_scene(pelt_relight_file *file, const char *path, pelt_er
         memcpy(beside + folder, scene, length + 1);
         if (pelt_file_exists(beside)) return memcpy(scene, beside, folder + length + 1), PELT_OK;
     }
-    return pelt_fail(error, PELT_ERROR_FILE,
-                     "%s: its scene, %s, is neither in this folder nor next to it; name the scene after the key points",
-                     path, scene);
+    return pelt_fail(
+        error, PELT_ERROR_FILE,
+        "%s: its scene, %s, was not found, neither in this folder nor next to it; name the scene as the second input",
+        path, scene);
 }
 
 pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const char *scene, pelt_error *error) {
@@ -58,8 +59,8 @@ pelt_result pelt_relight_open(pelt_relight_file *file, const char *path, const c
     const pelt_relight_facts *facts = &file->facts;
     if (!pelt_relight_read_facts(&file->keys, &file->facts))
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: these key points are not of light, or were trained by another version of pelt; train "
-                         "again with pelt relight train",
+                         "%s: these key points are not for light, or were trained by another version of pelt; train "
+                         "again with `pelt relight train`",
                          path);
     pelt_result result = scene ? PELT_OK : find_scene(file, path, error);
     if (!result)

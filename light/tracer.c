@@ -59,11 +59,11 @@ static pelt_result check_light(const pelt_scene *scene, const pelt_light *light,
     bool finite = all_finite(light->position, 3) && all_finite(light->color, 3) && isfinite(light->intensity) &&
                   all_finite(light->direction, 3) && all_finite(light->edges[0], 6) && isfinite(light->falloff) &&
                   isfinite(light->inner_cone) && isfinite(light->outer_cone) && isfinite(light->falloff_distance);
-    if (!finite) return pelt_fail(error, PELT_ERROR_NUMBER, "%s: a light has a number that is not finite", scene->name);
+    if (!finite) return pelt_fail(error, PELT_ERROR_NUMBER, "%s: a light has a value that is not finite", scene->name);
     if (light->intensity < 0 || light->color[0] < 0 || light->color[1] < 0 || light->color[2] < 0)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: a light has a negative intensity or colour", scene->name);
     if (light->falloff > steepest_falloff)
-        return pelt_fail_option(error, "falloff", "expected at most %g, not %g", (double)steepest_falloff,
+        return pelt_fail_option(error, "falloff", " must be at most %g, not %g", (double)steepest_falloff,
                                 (double)light->falloff);
     bool directed = light->kind == PELT_LIGHT_SPOT || light->kind == PELT_LIGHT_FAR;
     if (directed && !(v3_length(v3_of(light->direction)) > 0))

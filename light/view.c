@@ -42,7 +42,7 @@ static pelt_result prepare(pelt_light_view *s, pelt_error *error) {
     memcpy(s->rest, s->scene->positions, numbers * sizeof *s->rest);
     look(s);
     if (s->pixel_count) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_DATA, "%s: the camera sees nothing of the scene; turn it towards the scene",
+    return pelt_fail(error, PELT_ERROR_DATA, "%s: the camera sees nothing of the scene; point it at the scene",
                      s->name);
 }
 
@@ -150,7 +150,7 @@ pelt_result pelt_light_view_place(pelt_light_view *s, const pelt_light_place *pl
         const pelt_light_move *move = &s->arrangement.moves[i];
         for (int c = 0; c < 4; c++)
             if (!isfinite(place->at[i][c]))
-                return pelt_fail_option(error, "move", "the place of %s is not finite", move->name);
+                return pelt_fail_option(error, "move", "the position of %s is not finite", move->name);
         if (is_camera(move))
             move_camera(s, place->at[i]);
         else
@@ -183,19 +183,19 @@ static pelt_result check_move(const pelt_light_view *s, uint32_t index, pelt_err
     double middle[3];
     for (uint32_t i = 0; i < index; i++)
         if (!strcmp(s->arrangement.moves[i].name, move->name))
-            return pelt_fail_option(error, "move", "%s is moved twice; move it once", move->name);
+            return pelt_fail_option(error, "move", "%s is moved twice; move it only once", move->name);
     for (int c = 0; c < 8; c++)
         if (!isfinite(move->ends[c / 4][c % 4]))
             return pelt_fail_option(error, "move", "a number of %s is not finite", move->name);
     if (!move->count || move->count > 1000)
-        return pelt_fail_option(error, "move", "expected 1 to 1000 places of %s, not %u", move->name, move->count);
+        return pelt_fail_option(error, "move", "expected 1 to 1000 positions of %s, not %u", move->name, move->count);
     if (is_camera(move) || middle_of(s, move->name, middle)) return PELT_OK;
     const pelt_scene *scene = s->scene;
     char known[200] = "";
     for (uint32_t i = 0; i < scene->object_count && strlen(known) < 100; i++)
         if (*scene->object_names[i] && middle_of(s, scene->object_names[i], middle))
             snprintf(known + strlen(known), sizeof known - strlen(known), ", %.60s", scene->object_names[i]);
-    return pelt_fail_option(error, "move", "%s has no object %s; its objects are camera%s", s->name, move->name, known);
+    return pelt_fail_option(error, "move", "%s has no object %s; it has camera%s", s->name, move->name, known);
 }
 
 uint32_t pelt_light_place_count(const pelt_light_view *s) {
@@ -247,8 +247,8 @@ pelt_result pelt_light_place_check(const pelt_light_view *s, const pelt_light_pl
         for (int c = 0; c < 4; c++) off = fmax(off, fabs(from[c] + t * (to[c] - from[c]) - at[c]) / units[c]);
         if (off > 1e-4)
             return pelt_fail_option(error, "move",
-                                    "in training %s went from %g,%g,%g,%g to %g,%g,%g,%g; %g,%g,%g,%g is not on that "
-                                    "path; train with it, or gather all points",
+                                    "in training %s moved from %g,%g,%g,%g to %g,%g,%g,%g, and %g,%g,%g,%g is not on "
+                                    "that path; train with it, or gather all points",
                                     move->name, (double)from[0], (double)from[1], (double)from[2], (double)from[3],
                                     (double)to[0], (double)to[1], (double)to[2], (double)to[3], (double)at[0],
                                     (double)at[1], (double)at[2], (double)at[3]);
@@ -261,7 +261,7 @@ static pelt_result see_all(pelt_light_view *s, pelt_error *error) {
     uint64_t count = 1;
     for (uint32_t i = 0; i < s->arrangement.move_count; i++) count *= s->arrangement.moves[i].count;
     if (count > 100000)
-        return pelt_fail_option(error, "move", "%llu places exceed the limit of 100000; use fewer",
+        return pelt_fail_option(error, "move", "%llu positions exceed the limit of 100000; use fewer",
                                 (unsigned long long)count);
     for (uint32_t i = 0; i < count; i++) {
         pelt_light_place place = place_number(s, i, true);

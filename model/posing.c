@@ -15,7 +15,7 @@ pelt_result pelt_posing_open(pelt_arena *arena, const pelt_skin *skin, const pel
         joints[j] = pelt_joint_named(&bundle->skeleton, name, j); /* usually the same */
         if (joints[j] == bundle->skeleton.joint_count)
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "%s has no joint \"%s\", which the skin needs: the skin was made for another skeleton",
+                             "%s has no joint \"%s\", which the skin needs; the skin was made for another skeleton",
                              bundle->path, name);
     }
     return PELT_OK;

@@ -170,10 +170,10 @@ pelt_bytes *pelt_lay_out(const pelt_arrangement *p, const pelt_account *account,
 /* A skin that pelt_open would refuse must not be written: reports the reason now. */
 static pelt_result check_model(const pelt_model *model, pelt_error *error) {
     if (!model->vertex_count || !model->skeleton->joint_count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "the character has no vertices or no joints, so there is no skin to make");
+        return pelt_fail(error, PELT_ERROR_DATA, "the character has no vertices or no joints, so no skin can be made");
     if (pelt_model_matrix_count(model) > 65536)
-        return pelt_fail(error, PELT_ERROR_DATA, "there are %u joints, with driven ones; a skin can hold at most 65536",
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "there are %u joints, including driven ones; a skin can hold at most 65536",
                          pelt_model_matrix_count(model));
     for (uint32_t j = 0; j < model->skeleton->joint_count; j++) {
         const pelt_transform *rest = &model->skeleton->rest[j];

@@ -437,8 +437,8 @@ pelt_result pelt_pack_corrective(pelt_arena *arena, const pelt_model *model, con
     uint32_t axes = c->weighted ? c->weighted->axis_count : 0;
     if (sources > 65536 || axes > 65536)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "the corrective has %u coefficients and %u axes; a skin can hold 65536 of each: give it fewer "
-                         "examples or ask for fewer poses",
+                         "the corrective has %u coefficients and %u axes, but a skin can hold 65536 of each: use fewer "
+                         "examples or fewer poses",
                          sources, axes);
     if (!sources) return PELT_OK;
     corrective_packing p = {arena, model, order, skin, sizes};

@@ -78,10 +78,10 @@ static pelt_result check(const pelt_skin *skin, const pelt_bundle *bundle, const
     if (!skin || !bundle || !path)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "a skin, a bundle and a path are required, but one is NULL");
     if (o->targets < 2 || o->targets > 65535)
-        return pelt_fail_option(error, "targets", "%u is not between 2 and 65535", o->targets);
+        return pelt_fail_option(error, "targets", " must be between 2 and 65535, not %u", o->targets);
     for (size_t c = 0; c < o->clip_count; c++)
         if (!o->clips || !pelt_is_own_clip(bundle, o->clips[c]))
-            return pelt_fail_option(error, "clips", "clip %zu of the list is NULL, or of another bundle", c);
+            return pelt_fail_option(error, "clips", "clip %zu of the list is NULL, or belongs to another bundle", c);
     return PELT_OK;
 }
 

@@ -29,7 +29,8 @@ static pelt_result write_controls(const pelt_bundle *bundle, const pelt_clip *cl
 static pelt_result write_clip(pelt_arena *arena, const pelt_bundle *bundle, const pelt_clip *clip, const char *stem,
                               pelt_error *error) {
     if (strchr(clip->name, '/'))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "the clip \"%s\" has a slash in its name, which files cannot have",
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "the clip \"%s\" has a slash in its name, which file names cannot have; rename it",
                          clip->name);
     char *cache = pelt_arena_format(arena, "%s.%s.pc2", stem, clip->name);
     char *table = pelt_arena_format(arena, "%s.%s.csv", stem, clip->name);

@@ -33,8 +33,8 @@ static pelt_result deform(deforming *d, uint32_t frame, float *positions, pelt_e
             positions[3 * v + i] = d->slots[3 * (size_t)d->skin->vertex_slots[v] + i];
             if (!isfinite(positions[3 * v + i]))
                 return pelt_fail(error, PELT_ERROR_NUMBER,
-                                 "clip \"%s\", frame %u: vertex %zu has a position that is not finite; look at the "
-                                 "pose with pelt info",
+                                 "clip \"%s\", frame %u: vertex %zu has a position that is not finite; check the clip "
+                                 "with `pelt info`",
                                  d->clip->name, frame, v);
         }
     return PELT_OK;
@@ -136,7 +136,7 @@ pelt_result pelt_export_frames(const pelt_skin *skin, const pelt_bundle *bundle,
                          "a skin, a bundle, a clip and a path are required, but one is NULL");
     bool gltf = pelt_ends_with(path, ".glb") || pelt_ends_with(path, ".gltf");
     if (d.options.like && (gltf || pelt_ends_with(path, ".poses")))
-        return pelt_fail_option(error, "like", "%s is no cache, so it cannot be like one", path);
+        return pelt_fail_option(error, "like", "%s is not a cache, so it cannot match the layout of one", path);
     if (pelt_ends_with(path, ".poses")) return pelt_poses_write(path, bundle, clip, error);
     if (!(d.player = pelt_player_new(skin, bundle, error))) return error->code;
     d.arena = pelt_arena_new(0);

@@ -20,11 +20,13 @@ static pelt_result write_truth(const pelt_bundle *bundle, const pelt_clip *clip,
 static pelt_result check_clip(const pelt_bundle *bundle, const pelt_clip *clip, pelt_error *error) {
     if (!pelt_is_own_clip(bundle, clip)) return pelt_fail_option(error, "clip", "%s has no such clip", bundle->path);
     if (!clip->channel_count)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "clip \"%s\" stays in the rest pose in all of its %u frames, and glTF has no empty animations",
-                         clip->name, clip->frame_count);
+        return pelt_fail(
+            error, PELT_ERROR_DATA,
+            "clip \"%s\" stays in the rest pose in all of its %u frames, and glTF cannot hold an empty animation",
+            clip->name, clip->frame_count);
     if (strchr(clip->name, '/'))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "the clip \"%s\" has a slash in its name, which files cannot have",
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "the clip \"%s\" has a slash in its name, which file names cannot have; rename it",
                          clip->name);
     return PELT_OK;
 }

@@ -423,9 +423,9 @@ static pelt_result make_playable(void *user, pelt_error *error) {
     list_frames(x);
     if (!x->frame_count && !x->corrects) return PELT_OK;
     if (!x->frame_count && pelt_skin_corrective(skin)->weighted)
-        return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "weighted PSD has no morph targets; they are made for the frames of clips, so name some "
-                         "with --clip");
+        return pelt_fail(
+            error, PELT_ERROR_UNSUPPORTED,
+            "weighted PSD has no morph targets of its own; name clips with --clip to fit some to their frames");
     if (!x->frame_count) {
         result = pelt_skin_targets_of(x->arena, skin, x->options->normals, &whole, error);
         out->count = out->whole = whole.count, out->positions = whole.positions, out->normals = whole.normals;

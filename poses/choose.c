@@ -230,11 +230,11 @@ pelt_result pelt_choose_examples(const pelt_bundle *bundle, pelt_examples exampl
     if (PELT_MISSING(bundle, error) || PELT_MISSING(chosen, error)) return PELT_ERROR_ARGUMENT;
     pelt_result result = pelt_check_examples(bundle, examples, false, error);
     if (result) return result;
-    if (choice > PELT_CHOOSE_RANDOM) return pelt_fail_option(error, "choice", "%d is no way to choose", (int)choice);
+    if (choice > PELT_CHOOSE_RANDOM) return pelt_fail_option(error, "choice", "there is no choice %d", (int)choice);
     if (!examples.count)
         return pelt_fail(error, PELT_ERROR_DATA, "%s: there are no frames to choose from", bundle->path);
     if (!count || count > examples.count)
-        return pelt_fail_option(error, "count", "%zu of %zu frames cannot be chosen; choose 1 to %zu", count,
+        return pelt_fail_option(error, "count", "cannot choose %zu of %zu frames; choose 1 to %zu", count,
                                 examples.count, examples.count);
     PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     choosing c = {.bundle = bundle,
@@ -287,7 +287,8 @@ const pelt_clip *pelt_bundle_pick_frames(pelt_bundle *bundle, pelt_examples fram
     if (PELT_MISSING(bundle, error) || PELT_MISSING(name, error) || pelt_check_examples(bundle, frames, false, error))
         return NULL;
     if (frames.count > PELT_MOST_POSES) {
-        pelt_fail_option(error, "frames", "%zu are more than the %d of a clip", frames.count, (int)PELT_MOST_POSES);
+        pelt_fail_option(error, "frames", "%zu are more than the %d that a clip can have", frames.count,
+                         (int)PELT_MOST_POSES);
         return NULL;
     }
     PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);

@@ -230,7 +230,7 @@ static pelt_result check_range(const pelt_bundle *bundle, const pelt_motion_rang
     for (size_t i = 0; i < range->count; i++)
         if (range->list[i].joint >= bundle->skeleton.joint_count ||
             (range->list[i].leader != UINT32_MAX && range->list[i].leader >= range->count))
-            return pelt_fail(error, PELT_ERROR_DATA, "the range of motion is another character's, not that of %s",
+            return pelt_fail(error, PELT_ERROR_DATA, "the range of motion belongs to another character, not to %s",
                              bundle->path);
     return PELT_OK;
 }

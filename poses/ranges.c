@@ -87,19 +87,18 @@ static pelt_result check_limit(const search *s, const pelt_joint_limit *l, pelt_
                              names[a], l->joint, low, high);
         if (!(low >= -180.0001 && high <= 180.0001))
             return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                             "limits: %s of \"%s\" goes from %g to %g degrees, but a joint turns by 180 at most",
+                             "limits: %s of \"%s\" goes from %g to %g degrees, but a joint can turn by 180 at most",
                              names[a], l->joint, low, high);
         if (low > 0 || high < 0)
-            return pelt_fail(
-                error, PELT_ERROR_ARGUMENT,
-                "limits: %s of \"%s\" goes from %g to %g degrees, which leaves out the rest pose, 0; limits "
-                "count from there",
-                names[a], l->joint, low, high);
+            return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                             "limits: %s of \"%s\" goes from %g to %g degrees, which excludes the rest pose, 0; limits "
+                             "are relative to it",
+                             names[a], l->joint, low, high);
         asks |= high - low > 0;
     }
     if (asks && !s->body.moves[joint])
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "limits: joint \"%s\" bends no skin of %s, so rotating it shows nothing new; leave it out",
+                         "limits: joint \"%s\" moves no skin of %s, so rotating it shows nothing new; leave it out",
                          l->joint, path);
     return PELT_OK;
 }
@@ -117,10 +116,10 @@ static pelt_result check_limits(const search *s, pelt_error *error) {
     if (!result && o->from == PELT_LIMITS_GIVEN && !o->limit_count)
         result = pelt_fail_option(error, "limits", "none are given");
     if (!result && o->from > PELT_LIMITS_GIVEN)
-        result = pelt_fail_option(error, "from", "%d is no source of limits", (int)o->from);
+        result = pelt_fail_option(error, "from", "there is no source of limits %d", (int)o->from);
     if (!result && o->from == PELT_LIMITS_CLIPS && !s->frame_count)
         result = pelt_fail(error, PELT_ERROR_DATA,
-                           "%s: has no clip with frames to take limits from; take them from names, or give them",
+                           "%s: has no clip with frames to take limits from; take them from names, or list them",
                            s->bundle->path);
     return result;
 }
@@ -189,8 +188,8 @@ static pelt_result check_hierarchy(const search *s, uint32_t moving, pelt_error 
     }
     if (hangs) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: none of the %u joints hangs on another, so rotating one would leave those beyond it behind; "
-                     "parent them as the bones of a body, or choose frames of clips",
+                     "%s: none of the %u joints has another as its parent, so rotating one would leave the rest "
+                     "behind; parent them like the bones of a body, or choose frames of clips",
                      s->bundle->path, moving);
 }
 
@@ -213,15 +212,12 @@ static pelt_result find_ranges(void *user, pelt_error *error) {
         if (s->body.moves[j] && find_range(s, j, &list[s->out->count])) s->out->count++;
     }
     if (!moving)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: no joint bends the skin: poses need a skeleton that the mesh is bound to",
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: no joint moves the skin; bind the mesh to a skeleton",
                          s->bundle->path);
     if (check_hierarchy(s, moving, error)) return PELT_ERROR_DATA;
     if (!s->out->count)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: no joint has a range to move in; give limits, or take them from "
-                         "names",
-                         s->bundle->path);
+                         "%s: no joint has a range to move in; list limits, or take them from names", s->bundle->path);
     s->out->list = list;
     if (s->rotations)
         pelt_find_followers(arena, &s->body, s->frame_count, clip_angles(arena, s, s->out->count, list), s->out->count,

@@ -125,18 +125,17 @@ static pelt_result look(void *user, pelt_error *error) {
     drop_duplicates(r);
     size_t count = rank(r, other_skin * size, INFINITY, list);
     if (count)
-        pelt_find(
-            r->findings, r->bundle->arena, PELT_WARNING, "contradiction",
-            "%s: %zu of %zu examples contradict one in nearly the same pose: the skins of %s differ; they depend "
-            "on something that the skeleton does not show, such as time or muscle tension, or one of them is wrong; "
-            "a skin can only give their mean, unless a named control tells them apart: a column of a table "
-            "BUNDLE.CLIP.csv, one row per frame",
-            r->bundle->path, count, n, list_pairs(r, list, count, true));
+        pelt_find(r->findings, r->bundle->arena, PELT_WARNING, "contradiction",
+                  "%s: %zu of %zu examples contradict another in nearly the same pose: the skins of %s differ; they "
+                  "depend on something outside the skeleton, such as time or muscle tension, or one of them is wrong; "
+                  "a skin can only give their mean, unless a named control distinguishes them: a column of a table "
+                  "BUNDLE.CLIP.csv, one row per frame",
+                  r->bundle->path, count, n, list_pairs(r, list, count, true));
     count = rank(r, 0, same_skin * size, list);
     if (count)
         pelt_find(r->findings, r->bundle->arena, PELT_NOTE, "redundant",
-                  "%s: %zu of %zu examples add nothing: they have nearly the pose and the skin of another, such as %s; "
-                  "without them a fit is faster and no worse",
+                  "%s: %zu of %zu examples add nothing: they nearly repeat the pose and the skin of another, such as "
+                  "%s; without them, fits are faster and no worse",
                   r->bundle->path, count, n, list_pairs(r, list, count, false));
     return pelt_arena_failed(r->bundle->arena) ? pelt_no_memory(error) : PELT_OK;
 }

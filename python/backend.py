@@ -55,9 +55,9 @@ def _build() -> list[Path]:
     """Builds the shared libraries; they find each other, and what lies beside them, wherever they are."""
     source = HERE.parent
     if not (source / "CMakeLists.txt").exists():
-        raise SystemExit("pelt's sources are not around this folder: install libpelt-fit first, or build in a copy of the project")
+        raise SystemExit("pelt's sources were not found around this folder; install libpelt-fit first, or build in a copy of the project")
     if not shutil.which("cmake"):
-        raise SystemExit("cmake was not found: install it with jansson, OpenBLAS and LAPACKE, or install libpelt-fit first")
+        raise SystemExit("cmake was not found; install it with jansson, OpenBLAS and LAPACKE, or install libpelt-fit first")
     words = ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=ON", "-DPELT_PROGRAM=OFF", "-DPELT_TESTS=OFF", "-DPELT_CUDA=OFF",
              "-DCMAKE_INSTALL_RPATH=$ORIGIN", "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON",
              "-DCMAKE_SHARED_LINKER_FLAGS=-Wl,--disable-new-dtags"]  # fmt: skip
@@ -155,7 +155,7 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
 
 
 def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
-    raise NotImplementedError("a source package is the whole project: the library is built from it")
+    raise NotImplementedError("a source package would be the whole project: the library is built from it")
 
 
 if __name__ == "__main__":

@@ -250,12 +250,12 @@ static pelt_result draw_panels(drawing *d) {
 pelt_result draw_clouds(const pelt_report_page *page, pelt_bytes *png, pelt_error *error) {
     drawing d = {.page = page, .clouds = page->clouds};
     if (!d.clouds || d.clouds->examples.count < SHOWN)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "clouds are drawn for two joints and at least %d examples", SHOWN);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "clouds need two joints and at least %d examples", SHOWN);
     PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
     d.arena = arena;
     if (!arena || !invert_frames(&d)) return pelt_no_memory(error);
     if (!choose_vertex(&d))
-        return pelt_fail(error, PELT_ERROR_DATA, "joint \"%s\" moves no vertex alone: name another one first",
+        return pelt_fail(error, PELT_ERROR_DATA, "joint \"%s\" moves no vertex alone; name another one first",
                          d.clouds->skeleton->names[d.clouds->joints[0]]);
     find_clouds(&d);
     if (pelt_arena_failed(arena)) return pelt_no_memory(error);

@@ -150,9 +150,9 @@ void put_frames(text *out, const pelt_report_page *page, const gallery *g, const
     if (page->picture_count == 0) return;
     text_format(
         out,
-        "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s Above: the mesh. Below: how far each vertex is from the truth. "
-        "All pictures of a row share one camera and colour scale: full colour is the error that 99&#8239;%% of the "
-        "vertices of the median method stay under, and anything beyond. RMS and max are relative to the size.</p>\n",
+        "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s Above: the mesh. Below: the distance of each vertex from the "
+        "truth. All pictures in a row share one camera and one colour scale, which ends at the error that 99&#8239;%% "
+        "of the vertices of the median method stay under. RMS and max are relative to the size.</p>\n",
         title, note);
     for (size_t i = 0; i < page->picture_count; i++) {
         if (!g->frames[i].used) continue;
@@ -186,10 +186,9 @@ static void put_pairs(text *out, const pelt_report_page *page, const strip *s) {
 
 void put_differences(text *out, const pelt_report_page *page, const gallery *g) {
     if (!gallery_pair_count(page) || !page->picture_count || !g->differences[0].used) return;
-    text_put(out,
-             "<section>\n<h2>Where methods differ</h2>\n<p class=\"muted\">How far each vertex of the second method is "
-             "from that of the first, in the frames above and from the same viewpoint, whatever the truth. Each pair "
-             "has its own colour scale.</p>\n");
+    text_put(out, "<section>\n<h2>Where methods differ</h2>\n<p class=\"muted\">The distance of each vertex of the "
+                  "second method from that of the first, in the frames above and from the same viewpoint, regardless "
+                  "of the truth. Each pair has its own colour scale.</p>\n");
     for (size_t i = 0; i < page->picture_count; i++) {
         if (!g->differences[i].used) continue;
         put_frame_title(out, page, i);
@@ -224,10 +223,8 @@ static void put_pose_row(text *out, const pelt_report_page *page, const gallery 
 
 void put_poses(text *out, const pelt_report_page *page, const gallery *g) {
     if (!page->pose_count) return;
-    text_put(
-        out,
-        "<section>\n<h2>Poses</h2>\n<p class=\"muted\">Spread over the clips, all with one camera; errors relative "
-        "to the size.</p>\n");
+    text_put(out, "<section>\n<h2>Poses</h2>\n<p class=\"muted\">Poses spread over the clips, all seen by one camera; "
+                  "errors are relative to the size.</p>\n");
     put_pose_row(out, page, g, page->row_count);
     for (size_t r = 0; r < page->row_count; r++) put_pose_row(out, page, g, r);
     text_put(out, "</section>\n");
@@ -247,7 +244,7 @@ void put_rest(text *out, const pelt_report_page *page, const strip sides[REST_SI
                 "vertices stay under.</p>\n<div class=\"flat\"><span>0</span>",
                 title, what, page->test_count ? "held-out" : "training");
     put_ramp(out, "90deg");
-    text_put(out, "<span>as stated above each</span></div>\n");
+    text_put(out, "<span>given above each picture</span></div>\n");
     open_row(out, " brief rest", drawn, 373);
     for (size_t r = 0; r < page->row_count; r++) {
         if (!front[r].png.bytes || !back[r].png.bytes) continue;

@@ -28,7 +28,7 @@ static size_t best_row(const pelt_report_page *page) {
 static void put_baseline(text *out, const pelt_measure *m) {
     if (!isfinite(m->rel_err) || m->rel_err <= 0) return;
     if (fabs(m->rel_err - 1) < 0.005) {
-        text_put(out, " That is as wrong as plain blending with the file's own weights.");
+        text_put(out, " That is no better and no worse than plain blending with the file's own weights.");
         return;
     }
     bool less = m->rel_err < 1;
@@ -47,7 +47,7 @@ static void put_lead(text *out, const pelt_report_page *page) {
     const pelt_measure *m = row_measure(page, best);
     text_put(out, page->test_count ? "On motion it has not seen, <b>" : "On the motion it was fitted to, <b>");
     put_row_name(out, page, best);
-    text_format(out, "</b> is wrong by <b>%r</b> of the character's size on average (RMS), <b>%r</b> at worst.",
+    text_format(out, "</b> has an RMS error of <b>%r</b> of the character's size, and <b>%r</b> at worst.",
                 m->rms_fraction, m->max_fraction);
     put_baseline(out, m);
     if (!page->test_count) text_put(out, " No motion was held out, so this says nothing about new motion.");
@@ -155,14 +155,10 @@ static void put_table(text *out, const pelt_report_page *page) {
                   "<th class=\"g\">bytes</th><th>bytes / vertex</th><th>fit time</th><th>ns / "
                   "vertex</th></tr>\n</thead>\n<tbody>\n");
     for (size_t r = 0; r < page->row_count; r++) put_table_row(out, page, r, r == best, bar_full);
-    text_put(
-        out,
-        "</tbody>\n</table></div>\n<p class=\"note\">RMS and max are distances in scene units. Held-out clips were "
-        "not used in the fit: they are the ones that count, and the rows are sorted by them. Jump is how far the error "
-        "of "
-        "a point leaps from one frame to the next at most, where 1 is the blend with the file's own weights: what is "
-        "seen "
-        "to pop. Lists of poses have none.");
+    text_put(out, "</tbody>\n</table></div>\n<p class=\"note\">RMS and max are distances in scene units. Held-out "
+                  "clips were not used in the fit: theirs are the errors that count, and the rows are sorted by them. "
+                  "Jump is the largest change of a point's error from one frame to the next, which shows as popping; 1 "
+                  "is plain blending with the file's own weights. Clips that are lists of poses have none.");
     put_resolution(out, page);
     text_put(out, "</p>\n</section>\n");
 }
@@ -198,7 +194,7 @@ static void put_findings(text *out, const pelt_report_page *page) {
     static const char *const words[] = {"note", "warning", "fatal"};
     text_put(out, "<section>\n<h2>Diagnosis of the input</h2>\n");
     if (page->findings.count == 0)
-        text_put(out, "<p class=\"muted\">Nothing was found that looks wrong.</p>\n");
+        text_put(out, "<p class=\"muted\">No problems were found.</p>\n");
     else
         text_put(out, "<ul class=\"findings\">\n");
     for (size_t i = 0; i < page->findings.count; i++) {
@@ -216,23 +212,19 @@ static void put_closing(text *out, const pelt_report_page *page) {
     text_format(
         out,
         "<dl>\n<dt>error</dt><dd>The distance between a vertex of the model and the same vertex of the truth, in scene "
-        "units.</dd>\n"
-        "<dt>RMS</dt><dd>The root of the mean squared error over all vertices and frames.</dd>\n"
-        "<dt>max</dt><dd>The largest error of any vertex in any frame.</dd>\n"
-        "<dt>size</dt><dd>The diagonal of the bounding box of the mesh at rest, as it stands in the scene.</dd>\n"
-        "<dt>rel. error</dt><dd>&#8214;model &minus; truth&#8214; / &#8214;blend &minus; truth&#8214;, where the blend "
-        "is linear with the file's own weights: 1 is no better than that, 0 is perfect.</dd>\n"
-        "<dt>normals &deg;</dt><dd>Angles between the normals of the model and those of the true surface, root of the "
-        "mean square.</dd>\n"
-        "<dt>roughness</dt><dd>How much the error of a point differs from the mean of its neighbours', relative to the "
-        "same blend: 1 is as rough as that, more is crumpled.</dd>\n"
-        "<dt>jump</dt><dd>The largest change of a point's error from one frame to the next, relative to the same "
-        "blend: what pops. None where the clips are lists of poses.</dd>\n"
-        "<dt>training</dt><dd>Measured on the clips that the skins were fitted to.</dd>\n"
-        "<dt>held out</dt><dd>Measured on clips that no fit has seen.</dd>\n"
-        "<dt>bytes</dt><dd>Size of the skin file.</dd>\n"
-        "<dt>ns / vertex</dt><dd>Time to deform one vertex on this machine, in nanoseconds.</dd>\n"
-        "<dt>made by</dt><dd>pelt %h</dd>\n</dl>\n</section>\n",
+        "units.</dd>\n<dt>RMS</dt><dd>The root of the mean squared error over all vertices and "
+        "frames.</dd>\n<dt>max</dt><dd>The largest error of any vertex in any frame.</dd>\n<dt>size</dt><dd>The "
+        "diagonal of the bounding box of the mesh at rest, in the scene.</dd>\n<dt>rel. error</dt><dd>&#8214;model "
+        "&minus; truth&#8214; / &#8214;blend &minus; truth&#8214;, where the blend is linear with the file's own "
+        "weights: 1 is no better than that, 0 is perfect.</dd>\n<dt>normals &deg;</dt><dd>The angle between the "
+        "normals of the model and those of the true surface (RMS).</dd>\n<dt>roughness</dt><dd>How much the error of a "
+        "point differs from the mean of its neighbours', relative to the same blend: 1 is equally rough, and more "
+        "looks crumpled.</dd>\n<dt>jump</dt><dd>The largest change of a point's error from one frame to the next, "
+        "relative to the same blend, which shows as popping. Clips that are lists of poses have "
+        "none.</dd>\n<dt>training</dt><dd>Measured on the clips that the skins were fitted to.</dd>\n<dt>held "
+        "out</dt><dd>Measured on clips that no fit saw.</dd>\n<dt>bytes</dt><dd>Size of the skin file.</dd>\n<dt>ns / "
+        "vertex</dt><dd>Time to deform one vertex on this machine, in nanoseconds.</dd>\n<dt>made by</dt><dd>pelt "
+        "%h</dd>\n</dl>\n</section>\n",
         page->version ? page->version : PELT_VERSION);
 }
 
@@ -265,7 +257,7 @@ static pelt_result put_page(const pelt_report_page *page, pelt_bytes *html, pelt
     put_frames(&out, page, &pictures, "Worst frames", "");
     put_differences(&out, page, &pictures);
     put_poses(&out, page, &pictures);
-    put_rest(&out, page, pictures.rest[REST_ERROR], "Where the error sits", "RMS error of each vertex");
+    put_rest(&out, page, pictures.rest[REST_ERROR], "Where the error is", "RMS error of each vertex");
     put_rest(&out, page, pictures.rest[REST_ROUGHNESS], "Where it is rough",
              "How much the error of each vertex differs from that of its neighbours, RMS");
     put_joints(&out, page);

@@ -82,12 +82,10 @@ void put_joints(text *out, const pelt_report_page *page) {
     if (!study || !study->joint_count) return;
     float *colors = malloc((3 * (size_t)page->mesh->vertex_count + 1) * sizeof *colors);
     if (!colors) out->failed = true;
-    text_put(
-        out,
-        "<section>\n<h2>EigenSkin: supports and eigendisplacements</h2>\n<p class=\"muted\">The joints that "
-        "displace the skin most. Support: where a joint's own motion displaces the skin by more than 4% of "
-        "the maximum. Eigendisplacements: x, y, z as red, green, blue; grey is none. The curves: the remaining error "
-        "in a joint's examples, against the number of eigendisplacements.</p>\n");
+    text_put(out, "<section>\n<h2>EigenSkin: supports and eigendisplacements</h2>\n<p class=\"muted\">The joints that "
+                  "displace the skin most. Support: where a joint's own motion displaces the skin by more than 4% of "
+                  "the maximum. Eigendisplacements: x, y, z as red, green, blue; grey is none. The curves show the "
+                  "error that remains in a joint's examples against the number of eigendisplacements.</p>\n");
     put_curves(out, study);
     for (size_t j = 0; j < study->joint_count && colors; j++) put_joint(out, page->mesh, &study->joints[j], colors);
     text_put(out, "</section>\n");

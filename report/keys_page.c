@@ -87,7 +87,8 @@ static pelt_result put_meshes(text *out, const pelt_keys_page *keys, pelt_error 
         text_put(out, "</div></figure>\n");
     }
     text_put(out, "</div>\n</section>\n");
-    put_frames(out, &page, &g, "Frames", "What the keys alone get wrong the soft cache should notice and compute.");
+    put_frames(out, &page, &g, "Frames",
+               "Where the keys alone are wrong, the soft cache should notice and compute the frame.");
     gallery_free(&g);
     return PELT_OK;
 }
@@ -101,8 +102,7 @@ static void put_curve(text *out, const pelt_keys *keys) {
     axis left = axis_up_to(FIRST, most);
     text_put(out, "<section>\n<h2>Error against number of keys</h2>\n");
     plot_open(out, FIRST + 40, "Error against number of keys");
-    put_axis(out, &left,
-             "The largest error that 99.5% of the frames, left out shot by shot, stay under, % of the diagonal");
+    put_axis(out, &left, "The largest error of 99.5% of the frames, held out shot by shot, % of the diagonal");
     line_open(out, 0);
     for (uint32_t i = 0; i < keys->curve_count; i++)
         line_to(out, &pen_down, PLOT_LEFT + ACROSS * keys->curve[i].keys / full,
@@ -143,10 +143,9 @@ static void put_verdicts(text *out, const pelt_keys_measure *m, double y) {
         text_format(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"12\" fill=\"#c2452d\"/>\n",
                     PLOT_LEFT + f * width, y, fmax(1, (end - f) * width));
     }
-    text_format(out,
-                "<text class=\"tick\" x=\"%d\" y=\"%.1f\">red: computed in full; elsewhere the keys were "
-                "trusted</text>\n",
-                PLOT_LEFT, y + 28);
+    text_format(
+        out, "<text class=\"tick\" x=\"%d\" y=\"%.1f\">red: computed in full; otherwise the keys were trusted</text>\n",
+        PLOT_LEFT, y + 28);
 }
 
 static void put_clip(text *out, const pelt_keys_page *page) {
@@ -178,9 +177,9 @@ static void put_clip(text *out, const pelt_keys_page *page) {
 static void put_opening(text *out, const pelt_keys_page *page) {
     page_open(out, "Key points: ", page->name);
     text_format(out,
-                "<p class=\"lead\">%u of %k points are computed, and in 99.5&#8239;%% of the frames no point is wrong "
-                "by more than <b>%r</b> of the diagonal. The soft cache trusts <b>%r</b> of the frames; then <b>%p</b> "
-                "are under %r.</p>\n<p class=\"facts\">%u basis vectors &middot; %k frames",
+                "<p class=\"lead\">%u of %k points are computed, and in 99.5&#8239;%% of the frames no point is off by "
+                "more than <b>%r</b> of the diagonal. The soft cache trusts <b>%r</b> of the frames; with it, "
+                "<b>%p</b> are under %r.</p>\n<p class=\"facts\">%u basis vectors &middot; %k frames",
                 page->keys->key_count, (size_t)page->keys->point_count, page->measure->p995, page->measure->hit_rate,
                 page->measure->final_under_bar, page->bar, page->keys->basis_count, (size_t)page->measure->frame_count);
     if (page->measure->speedup > 0)

@@ -291,7 +291,6 @@ void put_plot(text *out, const pelt_report_page *page) {
         for (size_t r = 0; r < page->row_count; r++)
             for (size_t c = 0; c < p.clip_count; c++) put_line(out, &p, r, c, q);
     plot_close(out);
-    text_put(out,
-             "<p class=\"note\">Left: scene units. Right: share of the character's size. Along: frames of the clips. "
-             "Letters: frames shown below.</p>\n");
+    text_put(out, "<p class=\"note\">Left axis: scene units. Right axis: fraction of the character's size. Horizontal: "
+                  "frames of the clips. Letters mark the frames shown below.</p>\n");
 }

@@ -293,7 +293,7 @@ bool pelt_view_turn(pelt_view *view, const pelt_mesh *mesh, const float *positio
 pelt_result pelt_check_picture_size(const char *option, uint32_t pixels, pelt_error *error) {
     enum { LEAST = 32, MOST = 4096 };
     if (pixels >= LEAST && pixels <= MOST) return PELT_OK;
-    return pelt_fail_option(error, option, "expected %d to %d pixels, not %u", LEAST, MOST, pixels);
+    return pelt_fail_option(error, option, " must be between %d and %d pixels, not %u", LEAST, MOST, pixels);
 }
 
 pelt_image *pelt_image_new(uint32_t width, uint32_t height) {

@@ -67,9 +67,9 @@ static void put_kind(text *out, const pelt_report_page *page, const pelt_measure
 void put_regions(text *out, const pelt_report_page *page) {
     const pelt_measure *m = page->row_count ? row_measure(page, 0) : NULL;
     if (!m || !m->region_count) return;
-    text_put(out, "<section>\n<h2>Errors by region</h2>\n<p>The vertices that a joint moves most by the file's weights "
-                  "are its region; the worst come first. A small RMS can still be most of what is to be corrected "
-                  "there: see the relative error.</p>\n");
+    text_put(out, "<section>\n<h2>Errors by region</h2>\n<p>A region is the vertices that a joint moves most by the "
+                  "file's weights; the worst comes first. Even a small RMS may be most of what there is to correct in "
+                  "a region: look at the relative error.</p>\n");
     put_kind(out, page, m, false);
     put_kind(out, page, m, true);
     text_put(out, "</section>\n");

@@ -103,10 +103,9 @@ static void show_displacements(sheet *s, float *colors) {
 static pelt_result draw_study(const pelt_report_page *page, pelt_panels panels, pelt_bytes *png, pelt_error *error) {
     sheet s = {.page = page};
     if (!page->study || !page->study->joint_count)
-        return pelt_fail(
-            error, PELT_ERROR_ARGUMENT,
-            "supports and eigendisplacements are those of EigenSkin: no example moves a joint alone, or the "
-            "method is not among those compared");
+        return pelt_fail(error, PELT_ERROR_ARGUMENT,
+                         "supports and eigendisplacements belong to EigenSkin: no example moves a joint alone, or "
+                         "eigen is not among the methods compared");
     float *values = calloc(3 * (size_t)page->mesh->vertex_count + 1, sizeof *values);
     if (!values) return pelt_no_memory(error);
     (panels == PELT_PANELS_SUPPORTS ? show_supports : show_displacements)(&s, values);
@@ -123,8 +122,7 @@ pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, 
         return draw_study(page, panels, png, error);
     if (panels == PELT_PANELS_CLOUDS) return draw_clouds(page, png, error);
     if (panels == PELT_PANELS_DIFFERENCES && !gallery_pair_count(page))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "differences are drawn for 2 to 4 methods, not for %zu",
-                         page->row_count);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "differences need 2 to 4 methods, not %zu", page->row_count);
     if (!page->row_count || !(panels == PELT_PANELS_POSES ? page->pose_count : page->picture_count))
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "there is no frame to draw");
     pelt_result result = gallery_make(page, true, &g, error);
@@ -132,7 +130,7 @@ pelt_result pelt_report_sheet(const pelt_report_page *page, pelt_panels panels, 
     if (panels == PELT_PANELS_CLOSEUP && !g.closeups[0].used) {
         gallery_free(&g);
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "there is no place to show close up: errors are everywhere, or nowhere");
+                         "nothing stands out to show close up: errors are everywhere, or nowhere");
     }
     if (panels == PELT_PANELS_ERRORS) show_errors(&s, &g.frames[0]);
     if (panels == PELT_PANELS_CLOSEUP) show_errors(&s, &g.closeups[0]);

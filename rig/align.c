@@ -476,21 +476,17 @@ static pelt_result advise_fix(const aligning *a, pelt_error *error) {
 static pelt_result cannot_match(const aligning *a, uint32_t unclear, pelt_error *error) {
     uint32_t places = a->blend_place_count;
     if (a->cache->point_count > places + places / 20) /* not just a few loose ones */
-        return pelt_fail(
-            error, PELT_ERROR_DATA,
-            "%s: its %u points are more than the %u places of the mesh in %s: hard edges or seams are split there, and "
-            "what came after the skeleton (smoothing, cloth) moved their points apart, so %u cannot be told from "
-            "others; "
-            "merge the vertices by distance before such modifiers, or export the cache of the very mesh in the file "
-            "(%u "
-            "points, in its order)",
-            a->cache->path, a->point_count, places, a->part->bundle->path, unclear, a->part->count);
-    pelt_fail(
-        error, PELT_ERROR_DATA,
-        "%s: %u of its %u points coincide with others or belong to no vertex, so they cannot be matched to vertices of "
-        "%s; delete loose vertices, start clip and cache with the rest pose, or export the mesh without splitting its "
-        "vertices",
-        a->cache->path, unclear, a->point_count, a->part->bundle->path);
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: its %u points are more than the %u places of the mesh in %s: hard edges or seams are "
+                         "split there, and modifiers after the skeleton (smoothing, cloth) moved their points apart, "
+                         "so %u cannot be told from others; merge the vertices by distance before such modifiers, or "
+                         "export the cache from the same mesh as the file (%u points, in its order)",
+                         a->cache->path, a->point_count, places, a->part->bundle->path, unclear, a->part->count);
+    pelt_fail(error, PELT_ERROR_DATA,
+              "%s: %u of its %u points coincide with others or belong to no vertex, so they cannot be matched to "
+              "vertices of %s; delete loose vertices, start the clip and the cache at the rest pose, or export the "
+              "mesh without splitting its vertices",
+              a->cache->path, unclear, a->point_count, a->part->bundle->path);
     return advise_fix(a, error);
 }
 
@@ -552,8 +548,8 @@ static pelt_result find_points(aligning *a, const choice *list, uint32_t count, 
     if (unclear) return cannot_match(a, unclear, error);
     if (matched <= smooth_along * edge_length(a)) return PELT_OK;
     pelt_fail(error, PELT_ERROR_DATA,
-              "%s: its %u points do not match the mesh in %s in any axes or order; check that both come from the "
-              "same object, and that clip \"%s\" is the motion of the cache",
+              "%s: its %u points do not match the mesh in %s with any axes or order; check that both come from the "
+              "same object, and that clip \"%s\" has the motion of the cache",
               a->cache->path, a->cache->point_count, a->part->bundle->path, a->part->clip->name);
     return advise_fix(a, error);
 }
@@ -636,8 +632,8 @@ static pelt_result check_counts(aligning *a, pelt_error *error) {
     if (points <= vertices && points >= rests) return PELT_OK;
     return pelt_fail(
         error, PELT_ERROR_DATA,
-        "%s: %u points, but the mesh in %s has %u vertices at %u positions: export cache and mesh from the same "
-        "object; with several objects, export one cache for each, as NAME.OBJECT.CLIP.pc2",
+        "%s: %u points, but the mesh in %s has %u vertices at %u positions; export the cache and the mesh from the "
+        "same object; if there are several objects, export one cache per object, as NAME.OBJECT.CLIP.pc2",
         a->cache->path, points, a->part->bundle->path, vertices, rests);
 }
 
@@ -648,7 +644,7 @@ static pelt_result look(aligning *a, choice list[CHOICES], uint32_t *count, pelt
     if (!(a->size > 0)) return PELT_OK;
     *count = list_choices(a, list);
     if (!pelt_aligned_keys(a->part->clip->frame_count, a->cache->frame_count, list[0].shift, &first))
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: none of its %u frames belongs to a key of clip \"%s\"",
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: none of its %u frames matches a key of clip \"%s\"",
                          a->cache->path, a->cache->frame_count, a->part->clip->name);
     take_moments(a, list[0].shift);
     return PELT_OK;

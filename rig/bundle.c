@@ -24,7 +24,7 @@ static const char *transform_problem(const pelt_transform *t) {
     if (pelt_first_not_finite(t->rotation, 4) < 4 || pelt_first_not_finite(t->translation, 3) < 3 ||
         pelt_first_not_finite(t->scale, 3) < 3)
         return "has a number that is not finite";
-    return quaternion_square(t->rotation) > 0 ? NULL : "has the rotation 0 0 0 0; the identity is 0 0 0 1";
+    return quaternion_square(t->rotation) > 0 ? NULL : "has the rotation 0 0 0 0; write the identity as 0 0 0 1";
 }
 
 static pelt_result check_counts(const pelt_character *c, const char *name, pelt_error *error) {
@@ -35,11 +35,12 @@ static pelt_result check_counts(const pelt_character *c, const char *name, pelt_
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a mesh of %u vertices and %u triangles is not supported",
                          name, c->vertex_count, c->triangle_count);
     if (!c->joint_count || c->joint_count > MOST_JOINTS)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u joints; a character has 1 to %d", name, c->joint_count,
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: has %u joints; a character has 1 to %d", name, c->joint_count,
                          MOST_JOINTS);
     if (!c->joints != !c->weights || !c->joints != !c->influences_per_vertex)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "%s: joints, weights and influences_per_vertex go together: give all of them, or none", name);
+                         "%s: joints, weights and influences_per_vertex belong together; give all of them, or none",
+                         name);
     if ((uint64_t)c->vertex_count * c->influences_per_vertex > UINT32_MAX)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u influences for each of %u vertices is too many", name,
                          c->influences_per_vertex, c->vertex_count);
@@ -263,15 +264,14 @@ static pelt_result check_clip(const pelt_bundle *bundle, const pelt_clip_input *
     snprintf(where, sizeof where, "clip %.150s", input->name);
     for (uint32_t i = 0; i < bundle->clip_count; i++)
         if (!strcmp(bundle->clips[i]->name, input->name))
-            return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: a clip of this name already exists", where);
+            return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: there already is a clip of this name", where);
     if (!frames || frames > MOST_FRAMES || !input->poses)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "%s: %zu frames and %s poses; a clip has 1 to %d frames, each with a pose", where, frames,
+                         "%s: has %zu frames and %s poses; a clip has 1 to %d frames, each with a pose", where, frames,
                          input->poses ? "their" : "no", MOST_FRAMES);
     double rate = input->frames_per_second;
     if (rate != 0 && !(rate >= 1e-3 && rate <= 1e4))
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %g frames per second; 0.001 to 10000 is possible", where,
-                         rate);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: has %g frames per second; use 0.001 to 10000", where, rate);
     for (size_t i = 0; i < frames * joints; i++) {
         const char *problem = transform_problem(&input->poses[i]);
         if (problem)
@@ -362,19 +362,19 @@ bool pelt_is_own_clip(const pelt_bundle *bundle, const pelt_clip *clip) {
 pelt_result pelt_check_examples(const pelt_bundle *bundle, pelt_examples examples, bool truth, pelt_error *error) {
     const pelt_clip *known = NULL;
     if (examples.count && !examples.list)
-        return pelt_fail_option(error, "examples", "%zu are counted, but their list is NULL", examples.count);
+        return pelt_fail_option(error, "examples", "the count is %zu, but the list is NULL", examples.count);
     for (size_t i = 0; i < examples.count; i++) {
         const pelt_clip *clip = examples.list[i].clip;
-        if (!clip) return pelt_fail_option(error, "examples", "the clip of number %zu is NULL", i);
+        if (!clip) return pelt_fail_option(error, "examples", "clip %zu is NULL", i);
         if (clip != known && !pelt_is_own_clip(bundle, clip))
             return pelt_fail(
                 error, PELT_ERROR_DATA,
-                "example %zu is of a clip that %s does not have: take examples from the bundle's own clips", i,
+                "example %zu is from a clip that %s does not have; take examples from the bundle's own clips", i,
                 bundle->path ? bundle->path : "this bundle");
         known = clip;
         if (truth && !clip->positions)
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "clip \"%s\" has no true positions: it can be played, but not used as an example",
+                             "clip \"%s\" has no true positions, so it can be played but not used as examples",
                              clip->name);
         if (examples.list[i].frame >= clip->frame_count)
             return pelt_fail(error, PELT_ERROR_INDEX, "example %zu is frame %u of clip \"%s\", which has %u", i,

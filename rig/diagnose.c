@@ -92,7 +92,7 @@ static void check_rotations(diagnosis *d, const pelt_clip *clip) {
         if (!odd) continue;
         FIND(d, worst > 0 ? PELT_WARNING : PELT_FATAL, "rotations",
              worst > 0
-                 ? "%s: clip \"%s\" rotates %s by quaternions that are not of length 1 (key %u; one has length %.3g): "
+                 ? "%s: clip \"%s\" rotates %s by quaternions whose length is not 1 (key %u; one has length %.3g); "
                    "they are normalised; export the animation again"
                  : "%s: clip \"%s\" rotates %s by a zero quaternion (key %u; length %.3g), which is not a rotation; "
                    "export the animation again",
@@ -199,7 +199,7 @@ static bool find_axes(diagnosis *d, const placement *p) {
     char text[32];
     describe_axes(text, sizeof text, axis, sign);
     FIND(d, PELT_FATAL, "axes",
-         "%s: other axes than %s%s; export the cache with the rig's axes, or write its (%s) as (x, y, z)",
+         "%s: its axes differ from those of %s%s; export the cache with the rig's axes, or write its (%s) as (x, y, z)",
          p->clip->source, d->bundle->path,
          mirror        ? " (the cache is mirrored: left-handed axes?)"
          : !tilted     ? ""
@@ -266,8 +266,8 @@ static void check_placement(diagnosis *d, const pelt_clip *clip) {
     if (p.direct <= limit) return;
     if (other_order(&d->bundle->mesh, &p))
         FIND(d, PELT_FATAL, "vertex-order",
-             "%s: the points match the character in %s, but in another order; export cache and mesh from the same "
-             "object, keeping its vertex order",
+             "%s: the points match the character in %s, but in another order; export the cache and the mesh from the "
+             "same object, keeping its vertex order",
              clip->source, d->bundle->path);
     else
         FIND(d, PELT_WARNING, "far-from-blend",
@@ -399,8 +399,8 @@ static void check_duplicates(diagnosis *d) {
     if (found.worst > same_shape * size)
         FIND(d, PELT_WARNING, "duplicate-pose-different-shape",
              "%s: frame %u of \"%s\" and frame %u of \"%s\" have the same pose but shapes that differ by %.3g (%.2g%% "
-             "of the size): the shape depends on something that the skeleton does not show, such as time or muscle "
-             "tension; a skin can only give their mean, unless a named control tells them apart: a column of a table "
+             "of the size): the shape depends on something outside the skeleton, such as time or muscle tension; a "
+             "skin can only give their mean, unless a named control distinguishes them: a column of a table "
              "BUNDLE.CLIP.csv, one row per frame",
              d->bundle->path, found.differ[0].frame, found.differ[0].clip->name, found.differ[1].frame,
              found.differ[1].clip->name, found.worst, 100 * found.worst / size);
@@ -438,8 +438,7 @@ static void check_controls(diagnosis *d, const pelt_clip *clip) {
     }
     if (still)
         FIND(d, PELT_NOTE, "still-controls",
-             "%s: clip \"%s\" has no values for %zu of the controls that other clips move, or leaves them at rest: "
-             "%.280s%s",
+             "%s: clip \"%s\" has no values for, or never moves, %zu of the controls that other clips move: %.280s%s",
              d->bundle->path, clip->name, still, names, still > 6 ? ", ..." : "");
 }
 

@@ -61,8 +61,8 @@ static void compare_sizes(diagnosis *d) {
     double ratio = mesh->diagonal / pelt_scene_diagonal(mesh);
     if (!(ratio > 0) || !isfinite(ratio) || (ratio < much && ratio > 1 / much)) return;
     FIND(d, PELT_WARNING, "bind-size",
-         "%s: the mesh is bound at %.4g times the size that it has in the scene; errors and their "
-         "percentages are those of the mesh in the scene, where its diagonal is %.4g; caches must be in the scene too",
+         "%s: the mesh is bound at %.4g times its size in the scene; errors and percentages refer to the scene, where "
+         "the diagonal is %.4g, and caches must be in scene units too",
          d->bundle->path, ratio, pelt_scene_diagonal(mesh));
 }
 
@@ -83,11 +83,10 @@ void pelt_diagnose_rest(diagnosis *d) {
         if (error > worst) worst = error, where = v;
     }
     if (mesh->diagonal > 0 && worst > misplaced * mesh->diagonal)
-        FIND(
-            d, PELT_WARNING, "rest-pose",
-            "%s: the skeleton at rest does not reproduce the mesh: vertex %u is off by %.3g (%.2g%% of the size); that "
-            "is harmless if the mesh was bound in a pose other than the file's, otherwise bind it again",
-            d->bundle->path, where, worst, 100 * worst / mesh->diagonal);
+        FIND(d, PELT_WARNING, "rest-pose",
+             "%s: the skeleton at rest does not reproduce the mesh: vertex %u is off by %.3g (%.2g%% of the size); "
+             "this is harmless if the mesh was bound in a pose other than the file's; otherwise bind it again",
+             d->bundle->path, where, worst, 100 * worst / mesh->diagonal);
 }
 
 /* -- Joints that never move ---------------------------------------------------------------------------------------- */
@@ -159,6 +158,6 @@ void pelt_diagnose_still_joints(diagnosis *d) {
     if (still)
         FIND(d, PELT_NOTE, "still-joints",
              "%s: %zu of the %zu joints that carry skin never move in these clips, so nothing can be learned about "
-             "them: %s%s; add poses that move them if the character will",
+             "them: %s%s; add poses that move them if the character is going to",
              d->bundle->path, still, total, names, still > MOST_NAMES ? ", ..." : "");
 }

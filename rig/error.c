@@ -18,7 +18,7 @@ pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *
     if (!error) return PELT_ERROR_ARGUMENT;
     *error = (pelt_error){.code = PELT_ERROR_ARGUMENT};
     snprintf(error->option, sizeof error->option, "%s", option);
-    int length = snprintf(error->text, sizeof error->text, "%s: ", error->option);
+    int length = snprintf(error->text, sizeof error->text, "%s%s", error->option, *format == ' ' ? "" : ": ");
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(error->text + length, sizeof error->text - (size_t)length, format, arguments);
@@ -28,11 +28,11 @@ pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *
 
 pelt_result pelt_check_range(const char *option, uint32_t value, uint32_t low, uint32_t high, pelt_error *error) {
     if (value >= low && value <= high) return PELT_OK;
-    return pelt_fail_option(error, option, "expected %u to %u, not %u", low, high, value);
+    return pelt_fail_option(error, option, " must be between %u and %u, not %u", low, high, value);
 }
 
 pelt_result pelt_check_given(const char *name, const void *argument, pelt_error *error) {
-    return argument ? PELT_OK : pelt_fail_option(error, name, "is NULL, and cannot be done without");
+    return argument ? PELT_OK : pelt_fail_option(error, name, " must not be NULL");
 }
 
 pelt_result pelt_advise(pelt_error *error, const char *option, double value) {

@@ -9,7 +9,8 @@
 pelt_result pelt_fail(pelt_error *error, pelt_result code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for an invalid option: the text begins with its name and a colon. */
+/* The same for an invalid option: the text begins with its name and a colon, or, if the format begins with a space, continues
+   from the name: " must be above 0". */
 pelt_result pelt_fail_option(pelt_error *error, const char *option, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

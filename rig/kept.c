@@ -161,8 +161,8 @@ pelt_result pelt_kept_check(pelt_examples examples, pelt_error *error) {
     for (size_t e = 0; e < examples.count; e++)
         if (examples.list[e].clip->normals)
             return pelt_fail(error, PELT_ERROR_DATA,
-                             "clip %s has true normals of its own, and only positions can be kept: fit without keeping "
-                             "it, or without its normals",
+                             "clip %s has true normals, and only positions can be kept: fit without keeping it, or "
+                             "remove its normals",
                              examples.list[e].clip->name);
     return PELT_OK;
 }

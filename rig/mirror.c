@@ -157,11 +157,10 @@ static pelt_result find_joints(mirroring *m, pelt_error *error) {
         double at[3];
         reflect(m, (double[3]){b[3], b[7], b[11]}, at);
         if (pelt_distance(at, (double[3]){a[3], a[7], a[11]}) <= near_joint * m->bundle->mesh.diagonal) continue;
-        return pelt_fail(
-            error, PELT_ERROR_DATA,
-            "%s: joint \"%s\" is not at the mirror image of \"%s\", so examples cannot be mirrored; the sides of "
-            "joints are told by their names (Left and Right, .L and .R, _l and _r, L_ and R_)",
-            m->bundle->path, s->names[j], s->names[m->joints[j]]);
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "%s: joint \"%s\" is not at the mirror image of \"%s\", so examples cannot be mirrored; sides "
+                         "are taken from the joints' names (Left and Right, .L and .R, _l and _r, L_ and R_)",
+                         m->bundle->path, s->names[j], s->names[m->joints[j]]);
     }
     m->controls = PELT_NEW(m->arena, m->bundle->controls.count, uint32_t);
     pair_names(m->bundle->controls.names, m->bundle->controls.count, m->controls);

@@ -83,8 +83,8 @@ static void agree(size_t count, size_t row_count, const pelt_made *rows) {
     while (other < all.count && hashes[other] == hashes[0]) other++;
     if (other < all.count) {
         snprintf(sentence, sizeof sentence,
-                 "rank %u does not do the same work as rank 0: they have different versions of pelt, options, files or "
-                 "processors; give all of them the same",
+                 "rank %u does not do the same work as rank 0: their versions of pelt, options, files or processors "
+                 "differ; make them the same",
                  other);
         all.refuse(all.user, sentence);
     }

@@ -99,11 +99,10 @@ static pelt_result ask(void *user, pelt_error *error) {
         bundle->skeleton.names[bundle->mesh.influences.joints[bundle->mesh.influences.first[a->part->first]]];
     a->rides = same_shape(a->arena, a->part, a->cache);
     if (a->rides) return PELT_OK;
-    return pelt_fail(
-        error, PELT_ERROR_DATA,
-        "%s: stands still while the node \"%s\" of %s moves, so it is in the object's own space, and its shape is "
-        "not the object's; export it in the space of the scene",
-        a->cache->path, node, bundle->path);
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "%s: does not move while the node \"%s\" of %s does, so it is in the object's own space, but its "
+                     "shape is not the object's; export it in scene space",
+                     a->cache->path, node, bundle->path);
 }
 
 pelt_result pelt_cache_rides(const pelt_cached_part *part, const pelt_point_frames *cache, bool *rides,

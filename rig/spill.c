@@ -20,7 +20,7 @@
 
 pelt_result pelt_limit_memory(size_t bytes, const char *folder, pelt_error *error) {
     (void)folder;
-    return bytes ? pelt_fail(error, PELT_ERROR_UNSUPPORTED, "memory cannot be limited here") : PELT_OK;
+    return bytes ? pelt_fail(error, PELT_ERROR_UNSUPPORTED, "memory cannot be limited on this system") : PELT_OK;
 }
 size_t pelt_memory_limit(void) { return 0; }
 const char *pelt_spill_folder(void) { return ""; }
@@ -112,16 +112,16 @@ pelt_result pelt_limit_memory(size_t bytes, const char *folder, pelt_error *erro
         return PELT_OK;
     }
     if (bytes < PELT_LEAST_MEMORY)
-        return pelt_fail_option(error, "memory", "%zu bytes are too little: %zu M is the least that works", bytes,
+        return pelt_fail_option(error, "memory", "%zu bytes are too few; the least that works is %zuM", bytes,
                                 PELT_LEAST_MEMORY >> 20);
     if (!folder || snprintf(spill.folder, sizeof spill.folder, "%s", folder) >= (int)sizeof spill.folder)
         return pelt_fail_option(error, "scratch", "the name of the folder is missing, or too long");
     int descriptor = open_unnamed();
     if (descriptor < 0)
-        return pelt_fail_option(error, "scratch", "no file can be made in %s: %s", folder, strerror(errno));
+        return pelt_fail_option(error, "scratch", "cannot create a file in %s: %s", folder, strerror(errno));
     close(descriptor);
     if (!statfs(folder, &status) && status.f_type == TMPFS)
-        return pelt_fail_option(error, "scratch", "%s is in memory itself (tmpfs); name a folder on a disk", folder);
+        return pelt_fail_option(error, "scratch", "%s is itself in memory (tmpfs); name a folder on a disk", folder);
     spill.limit = bytes;
     int threads = pelt_memory_threads((int)sysconf(_SC_NPROCESSORS_ONLN));
     spill.share = (bytes - ((size_t)threads * PELT_BLAS_MEGABYTES << 20)) / 3;
@@ -166,13 +166,13 @@ const char *pelt_spill_blame(void) {
     pthread_mutex_lock(&spill.lock);
     if (missing)
         snprintf(spill.blame, sizeof spill.blame,
-                 "%s: %.0f MB that do not fit into memory cannot be put there: %s; make room, or name another folder "
-                 "(--scratch) or more memory (--memory)",
+                 "%s: cannot hold the %.0f MB that do not fit into memory: %s; make room, name another folder "
+                 "(--scratch), or allow more memory (--memory)",
                  spill.folder, (double)missing * 1e-6, strerror(spill.missing_why));
     else
         snprintf(spill.blame, sizeof spill.blame,
-                 "the limit of %zu MiB of memory is too small for this work, which holds %zu MiB that cannot wait on a "
-                 "disk: %zuM would be enough so far (--memory)",
+                 "the memory limit of %zu MiB is too small: %zu MiB of this work cannot be moved to disk; %zuM would "
+                 "be enough so far (--memory)",
                  spill.limit >> 20, needed >> 20, (needed + needed / 2) / (1 << 20) + 1);
     pthread_mutex_unlock(&spill.lock);
     return spill.blame;

@@ -74,7 +74,7 @@ static pelt_result read_shapes(making *m, pelt_error *error) {
             m->largest[s] = fmaxf(m->largest[s], m->sizes[s][v]);
         }
         if (!(m->largest[s] > 0))
-            return pelt_fail(error, PELT_ERROR_DATA, "the shape \"%s\" of the face moves nothing", shape_names[s]);
+            return pelt_fail(error, PELT_ERROR_DATA, "the face's shape \"%s\" moves nothing", shape_names[s]);
     }
     return PELT_OK;
 }
@@ -523,8 +523,8 @@ static pelt_result make_face(void *user, pelt_error *error) {
     pelt_result result = read_shapes(m, error);
     if (result) return result;
     if (m->points > m->n)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points requested, but the face has %u vertices", m->points,
-                         m->n);
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u points were requested, but the face has %u vertices",
+                         m->points, m->n);
     find_neighbours(m);
     find_anatomy(m);
     choose_pairs(m);

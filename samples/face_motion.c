@@ -283,7 +283,7 @@ enum { MOST_FRAMES = 1000000 };
 pelt_result pelt_face_motion(const pelt_face *face, const pelt_face_motion_options *options, float *controls,
                              uint32_t *shots, pelt_error *error) {
     if (options->frames > MOST_FRAMES)
-        return pelt_fail_option(error, "frames", "expected at most %d, not %u", MOST_FRAMES, options->frames);
+        return pelt_fail_option(error, "frames", " must be at most %d, not %u", MOST_FRAMES, options->frames);
     memset(controls, 0, (size_t)options->frames * FACE_CONTROLS * sizeof *controls);
     if (options->kind == FACE_RANGE) {
         sample_random random = {stream_of(options->seed, FACE_RANGE, 0)};

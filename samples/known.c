@@ -304,7 +304,7 @@ static pelt_result make_clips(void *user, pelt_error *error) {
     find_bones(k);
     if (!k->mover_count)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: no joint moves part of its skin: a known deformation needs a character with weights",
+                         "%s: no joint moves part of its skin; a known deformation needs a character with weights",
                          k->bundle->path);
     if (has_truth(k, "mush")) sample_mush_prepare(k->arena, &k->bundle->mesh, &k->mush);
     uint32_t alone = 1 + TRAIN_ALONE * k->mover_count, asked = k->options->frames;
@@ -316,10 +316,11 @@ static pelt_result make_clips(void *user, pelt_error *error) {
 pelt_result pelt_sample_known(pelt_bundle *bundle, const pelt_sample_options *options, pelt_error *error) {
     pelt_error own;
     if (options->frames > SAMPLE_MOST_FRAMES)
-        return pelt_fail_option(error, "frames", "expected at most %d, not %u", SAMPLE_MOST_FRAMES, options->frames);
+        return pelt_fail_option(error, "frames", " must be at most %d, not %u", SAMPLE_MOST_FRAMES, options->frames);
     if (options->truth && strcmp(options->truth, "swell") && strcmp(options->truth, "dual") &&
         strcmp(options->truth, "mush"))
-        return pelt_fail_option(error, "truth", "%s: no such truth: swell, dual or mush", options->truth);
+        return pelt_fail_option(error, "truth", "%s: there is no such truth; choose swell, dual or mush",
+                                options->truth);
     known k = {.bundle = bundle, .options = options, .arena = pelt_arena_new(0)};
     pelt_result result = pelt_stage(k.arena, make_clips, &k, &own);
     if (result) pelt_fail(error, result, "%s", own.text);

@@ -227,7 +227,7 @@ static pelt_result make_bundle(void *user, pelt_error *error) {
     make_mesh(arena, recipe, o->vertices, &bundle->mesh);
     if (o->variant && !sample_split(arena, o->variant, &bundle->mesh))
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "%s: no such variant; the variants are seam, mirror, split, flat and edges", o->variant);
+                         "%s: there is no such variant; choose seam, mirror, split, flat or edges", o->variant);
     weigh_mesh(arena, recipe, joints, bundle->skeleton.joint_count, &bundle->mesh);
     if (recipe->control) {
         bundle->controls = (pelt_controls){1, PELT_NEW(arena, 1, const char *), PELT_NEW(arena, 1, float)};
@@ -245,7 +245,7 @@ static const sample_recipe *find_recipe(const char *name, pelt_error *error) {
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         if (name && !strcmp(name, recipes[i]->name)) return recipes[i];
     pelt_fail(error, PELT_ERROR_ARGUMENT,
-              "%s: no such sample; the samples are box, elbow, arm, biceps, wrist, humanoid and hand",
+              "%s: there is no such sample; choose box, elbow, arm, biceps, wrist, humanoid, hand or face",
               name ? name : "(none)");
     return NULL;
 }
@@ -259,14 +259,14 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
     uint32_t least = recipe->least_vertices ? recipe->least_vertices : LEAST_VERTICES;
     uint32_t most = recipe->most_vertices ? recipe->most_vertices : MOST_VERTICES;
     if (vertices < least || vertices > most) {
-        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u vertices requested; it has %u to %u", recipe->name, vertices,
-                  least, most);
+        pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: %u vertices were requested, but it can have %u to %u", recipe->name,
+                  vertices, least, most);
         return NULL;
     }
     uint64_t split = options->variant ? 6 : 1; /* triangle corners per vertex of a closed mesh */
     if (options->frames > SAMPLE_MOST_FRAMES || 12 * split * vertices * (frames[0] + frames[1]) > most_bytes) {
         pelt_fail(error, PELT_ERROR_ARGUMENT,
-                  "%s: %u vertices in %u + %u frames exceed the limits of a sample (%d frames, 4 GiB); request fewer",
+                  "%s: %u vertices in %u + %u frames exceed the limits of a sample (%d frames, 4 GiB); use fewer",
                   recipe->name, vertices, frames[0], frames[1], SAMPLE_MOST_FRAMES);
         return NULL;
     }
@@ -277,9 +277,8 @@ pelt_bundle *pelt_sample_make(const pelt_sample_options *options, pelt_error *er
     pelt_result result = pelt_stage(arena, make_bundle, &o, error);
     if (result) {
         if (result == PELT_ERROR_MEMORY)
-            pelt_fail(error, PELT_ERROR_MEMORY,
-                      "%s: not enough memory for %u vertices in %u + %u frames; request fewer", recipe->name, vertices,
-                      frames[0], frames[1]);
+            pelt_fail(error, PELT_ERROR_MEMORY, "%s: not enough memory for %u vertices in %u + %u frames; use fewer",
+                      recipe->name, vertices, frames[0], frames[1]);
         pelt_arena_free(arena);
         return NULL;
     }

@@ -107,7 +107,7 @@ static void check(subject s, const char *options, const outcome outcomes[METHODS
     }
 }
 
-#define NO_SWEEP REFUSED("no example shows what one joint alone does")
+#define NO_SWEEP REFUSED("no example moves a joint alone")
 #define NO_TURN REFUSED("no joint turns")
 
 /* -- Poses --------------------------------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ static void blends_that_collapse(void **state) {
         assert_true(isfinite(number(object, "bound")));
         json_decref(object);
         assert_int_equal(pelt("info bad.pelt"), 0);
-        assert_non_null(strstr(program_output, "blend too flat to invert 16 times, at 8 points"));
+        assert_non_null(strstr(program_output, "the blend was too flat to invert 16 times, at 8 points"));
     }
 }
 

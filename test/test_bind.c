@@ -159,13 +159,13 @@ static void options_are_set_by_name(void **state) {
 #undef SET
     const pelt_fit_options before = o;
     static const char *const wrong[][3] = {
-        {"per_vertex", "65", "per_vertex: expected a number from 1 to 64, not 65"},
-        {"per_vertex", "2.5", "per_vertex: expected an integer, not 2.5"},
-        {"width", "wide", "width: expected a number from 0.001 to 1000, not wide"},
-        {"width", "nan", "width: expected a number from 0.001 to 1000, not nan"},
+        {"per_vertex", "65", "per_vertex must be between 1 and 64, not 65"},
+        {"per_vertex", "2.5", "per_vertex must be an integer, not 2.5"},
+        {"width", "wide", "width must be between 0.001 and 1000, not wide"},
+        {"width", "nan", "width must be between 0.001 and 1000, not nan"},
         {"rbf", "soup", "rbf: there is no choice \"soup\"; choose from mixed, gaussian, exp"},
         {"method", "", "method: there is no choice \"\"; choose from ssd, joints, psd, wpsd, eigen, kernel"},
-        {"drive", "x", "drive: is a list, which has no text: set it in the struct"},
+        {"drive", "x", "drive is a list and cannot be set from text: set it in the struct"},
         {"colour", "red", "name: there is no option called \"colour\""}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(pelt_fit_options_set(&o, wrong[i][0], wrong[i][1], &error), PELT_ERROR_ARGUMENT);

@@ -120,7 +120,7 @@ static void a_file_can_be_named(void **state) {
     pelt_bundle bundle = make_bundle(path_of("body.glb"));
     expect_failure(&bundle, "train=", "name a file after the =");
     expect_failure(&bundle, "train=absent.pc2", "absent.pc2: cannot be opened");
-    expect_failure(&bundle, "train=shot.abc", "shot.abc: Alembic is not read yet; convert it to");
+    expect_failure(&bundle, "train=shot.abc", "shot.abc: pelt cannot read Alembic yet; convert it to");
     pelt_arena_free(bundle.arena);
 }
 
@@ -128,7 +128,7 @@ static void an_alembic_cache_beside_the_bundle_is_named(void **state) {
     (void)state;
     fclose(fopen(path_of("alembic.train.abc"), "w"));
     pelt_bundle bundle = make_bundle(path_of("alembic.glb"));
-    expect_failure(&bundle, "train", "alembic.train.abc: Alembic is not read yet");
+    expect_failure(&bundle, "train", "alembic.train.abc: pelt cannot read Alembic yet");
     pelt_arena_free(bundle.arena);
 }
 
@@ -222,7 +222,7 @@ static void a_cache_of_another_mesh_is_refused_with_both_counts(void **state) {
     write_cache(path_of("wrong.train.pc2"), FRAMES, 3);
     expect_failure(&bundle, "train", "wrong.train.pc2: 3 points, but the mesh in");
     expect_failure(&bundle, "train",
-                   "wrong.glb has 6 vertices at 4 positions: export cache and mesh from the same object");
+                   "wrong.glb has 6 vertices at 4 positions; export the cache and the mesh from the same object");
     write_cache(path_of("wrong.train.pc2"), FRAMES, 7);
     expect_failure(&bundle, "train", "wrong.train.pc2: 7 points, but the mesh");
     pelt_arena_free(bundle.arena);

@@ -316,7 +316,7 @@ static void npy_that_is_something_else_is_refused_by_name(void **state) {
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 2, 3), }", "(1, 3, 2, 3)", PELT_ERROR_UNSUPPORTED},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2, 3), }", "0 frames", PELT_ERROR_FORMAT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 2, 3), }", "header", PELT_ERROR_FORMAT},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 2, 3), }", "cut short",
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 2, 3), }", "truncated",
          PELT_ERROR_TRUNCATED},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (4, 2, 3), }", "only 72 bytes", PELT_ERROR_TRUNCATED},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2, 3), }", "but 72 follow", PELT_ERROR_FORMAT},
@@ -546,7 +546,7 @@ static void the_ending_chooses_the_format(void **state) {
         assert_true(cache.positions[17] == value_of(2, 1, 2));
         pelt_arena_free(arena);
     }
-    refuse_to_read("x.abc", PELT_ERROR_UNSUPPORTED, "Alembic is not read yet; convert it to .pc2");
+    refuse_to_read("x.abc", PELT_ERROR_UNSUPPORTED, "pelt cannot read Alembic yet; convert it to .pc2");
     refuse_to_read("x.txt", PELT_ERROR_UNSUPPORTED, ".pc2, .mdd, .npy");
     refuse_to_read(path_of("absent.pc2"), PELT_ERROR_FILE, "absent.pc2: cannot be opened");
 }

@@ -443,7 +443,7 @@ static void a_mesh_under_a_node_that_scales_it_is_told_of_its_size_alone(void **
     bool told = false;
     for (size_t i = 0; i < found.count; i++)
         if (!strcmp(found.list[i].what, "bind-size"))
-            told = strstr(found.list[i].text, "at 100 times the size") != NULL;
+            told = strstr(found.list[i].text, "at 100 times its size") != NULL;
         else if (strcmp(found.list[i].what, "still-joints"))
             fail_msg("%s", found.list[i].text);
     assert_true(told);

@@ -508,7 +508,7 @@ static bool warned_of(corrected_truth *truth) {
     pelt_bytes *bytes = pelt_fit(bundle, pelt_bundle_examples(bundle, &clip, 1), &options, &report, &error);
     if (!bytes) fail_msg("%s", error.text);
     for (size_t i = 0; i < report.findings.count; i++)
-        warned |= strstr(report.findings.list[i].text, "something that drives the skin") != NULL;
+        warned |= strstr(report.findings.list[i].text, "the skin depends on something") != NULL;
     pelt_bytes_free(bytes), pelt_fit_report_free(&report), character_free(bundle);
     return warned;
 }

@@ -106,7 +106,7 @@ static void nodes_in_a_wide_surface_are_held_and_no_others(void **state) {
     assert_true(held > 20 && held <= expected);
     joints[5] = 1000;
     assert_int_not_equal(pelt_volume_build(arena, arm, &options, &v, &error), 0);
-    assert_non_null(strstr(error.text, "vertex 5 is not finite, or on a joint that is not there"));
+    assert_non_null(strstr(error.text, "vertex 5 is not finite, or belongs to a joint that does not exist"));
     pelt_bundle_free(arm);
 }
 

@@ -364,7 +364,7 @@ static void bad_shapes_are_refused(void **state) {
     const pelt_solid *solid;
     pelt_error error = {0};
     assert_int_equal(pelt_solid_open(arena, &shape, &solid, &error), PELT_ERROR_DATA);
-    assert_non_null(strstr(error.text, "no node is fixed"));
+    assert_non_null(strstr(error.text, "no node is attached"));
     fix_ends(&shape, 1);
     uint32_t *elements = (uint32_t *)shape.elements, first = elements[0];
     elements[0] = elements[1], elements[1] = first;

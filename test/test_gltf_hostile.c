@@ -55,9 +55,9 @@ static void errors_name_the_place(void **state) {
     refuse("'nodes':[0,2]", "'nodes':[1,2]", "scenes[0].nodes[0]: node 1 has a parent");
     refuse("'mesh':0,'skin':0", "'mesh':0,'skin':0,'children':[1]", "node 1 has two parents, nodes 0 and 2");
     refuse("'name':'knee'", "'name':'knee','children':[0]", "is its own ancestor");
-    refuse("'scene':0", "'scene':0,'scene':0", "its JSON text is broken at line 1");
+    refuse("'scene':0", "'scene':0,'scene':0", "its JSON is invalid at line 1");
     refuse("'scene':0", "'scene':0,'extensionsRequired':['KHR_draco_mesh_compression']",
-           "extensionsRequired[0]: the file cannot be read without the extension KHR_draco_mesh_compression");
+           "extensionsRequired[0]: the file requires the extension KHR_draco_mesh_compression");
 }
 
 static void harmless_extensions_are_accepted(void **state) {
@@ -110,8 +110,7 @@ static void ranges_of_accessors_are_checked(void **state) {
         {"'bufferView':0,'byteOffset':9007199254740992,'componentType':5126,'type':'VEC3','count':1", "accessors[0]"},
         {"'bufferView':1,'componentType':5126,'type':'VEC3','count':1", "accessors[0].bufferView: 1, but"},
         {"'bufferView':0,'componentType':5124,'type':'VEC3','count':1", "componentType: is not a glTF component type"},
-        {"'componentType':5126,'type':'VEC3','count':2000000000",
-         "asks for more memory than a file of its size should"},
+        {"'componentType':5126,'type':'VEC3','count':2000000000", "needs more memory than a file of its size should"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         maker m = {0};
@@ -212,11 +211,11 @@ static void a_mesh_that_is_used_again_and_again_is_refused_in_time(void **state)
     (void)state;
     char end[1000], *nodes = repeat("{'nodes':[", "{'mesh':0}", MANY + 1, "],'scenes':[{'nodes':[0,");
     snprintf(end, sizeof end, "]}],%s%s", MESH, ARRAYS);
-    finishes_soon(repeat(nodes, "%u", MANY, end), "asks for more memory");
+    finishes_soon(repeat(nodes, "%u", MANY, end), "needs more memory");
     free(nodes);
     snprintf(end, sizeof end, "]}],%s%s", SCENE, ARRAYS);
     finishes_soon(repeat("{'meshes':[{'primitives':[", "{'attributes':{'POSITION':0}}", MANY, end),
-                  "asks for more memory");
+                  "needs more memory");
 }
 
 /* 20000 targets that all refer to the same 20000 zeros: none of them is kept, so only time could tell. */

@@ -173,7 +173,7 @@ static void the_method_is_chosen_unless_one_or_a_blend_is_named(void **state) {
         {"--holdout 0", "--holdout"},
         {"--budget 60", "--budget: \"60\" has no unit"},
         {"--budget '1 kB, 2 bytes/vertex'", "two limits"},
-        {"--budget '1 kB'", "nothing is within it; the cheapest"},
+        {"--budget '1 kB'", "no method is within it; the cheapest"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_in_range(pelt("fit elbow.glb --train train -o y.pelt %s", bad[i][0]), 1, 2);

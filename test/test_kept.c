@@ -149,7 +149,7 @@ static void what_cannot_be_kept_is_refused(void **state) {
     ((float *)clip->positions)[70] = was;
     clip->normals = clip->positions;
     assert_int_equal(pelt_kept_add(arena, bundle, train, 1, &kept, &error), PELT_ERROR_DATA);
-    assert_non_null(strstr(error.text, "clip train has true normals of its own"));
+    assert_non_null(strstr(error.text, "clip train has true normals, and only"));
     clip->normals = NULL;
     pelt_bundle_free(bundle);
 }
@@ -206,18 +206,18 @@ static void bad_files_are_refused_with_a_sentence(void **state) {
     for (size_t size = 0; size < file.size; size += size < 400 ? 1 : 97)
         refused(bundle, &(pelt_file){file.bytes, size}, size < 8 ? "is not a file of kept examples" : "ends too early");
     refused(bundle, &(pelt_file){file.bytes, file.size + 1}, "has bytes after its end");
-    refused(other, &file, "kept for a mesh with other rest positions");
+    refused(other, &file, "kept for a mesh whose rest positions");
     static const struct {
         size_t at;
         uint8_t byte;
         const char *words;
     } damages[] = {{0, 'x', "is not a file of kept examples"},
-                   {8, 9, "of version 9; this pelt reads version 1"},
-                   {16, 200, "kept for other joints"},
+                   {8, 9, "version 9; this version of pelt reads version 1"},
+                   {16, 200, "kept for joints that differ"},
                    {23, 1, "has too many clips or controls"},
                    {27, 1, "has too many clips or controls"},
-                   {28, 77, "other rest positions"},
-                   {40, 77, "kept for other joints"},
+                   {28, 77, "rest positions or triangles differ"},
+                   {40, 77, "kept for joints that differ"},
                    {51, 0xff, "has no bound"},
                    {53, 9, "too long"},
                    {55, 1, "too long"}};
@@ -229,7 +229,7 @@ static void bad_files_are_refused_with_a_sentence(void **state) {
         bytes[damages[i].at] = was;
     }
     ((const char **)bundle->skeleton.names)[0] = "another";
-    refused(bundle, &file, "kept for other joints");
+    refused(bundle, &file, "kept for joints that differ");
     pelt_bundle_free(bundle), pelt_bundle_free(other);
 }
 
@@ -330,7 +330,8 @@ static void what_is_wrong_with_the_words_is_said(void **state) {
         int code;
         const char *said;
     } cases[] = {
-        {"--method ssd --keep x.examples", 2, "--keep keeps examples: name clips with --train"},
+        {"--method ssd --keep x.examples", 2,
+         "--keep stores the examples of a fit, and there are none: name clips with --train"},
         {"--method psd --from none.examples", 1, "none.examples: cannot be opened"},
         {"--method psd --from arm.glb", 1, "arm.glb: is not a file of kept examples"},
         {"--method psd --from k.examples --keep k.examples", 2, "k.examples"}, /* an input, without --overwrite */

@@ -784,7 +784,7 @@ static void what_cannot_be_trained_with_is_refused_by_its_name(void **state) {
         assert_null(pelt_keys_train(&t->frames, &cases[i], NULL, &error));
         assert_int_equal(error.code, PELT_ERROR_ARGUMENT);
         size_t length = strlen(names[i]);
-        if (strncmp(error.text, names[i], length) || error.text[length] != ':')
+        if (strncmp(error.text, names[i], length) || (error.text[length] != ':' && error.text[length] != ' '))
             fail_msg("case %zu: \"%s\" does not begin with %s", i, error.text, names[i]);
     }
     /* The limits themselves are valid. */
@@ -823,10 +823,10 @@ static void frames_that_cannot_be_trained_on_are_refused(void **state) {
     }
     weights[7] = -1;
     assert_null(pelt_keys_train(&t->frames, NULL, NULL, &error));
-    assert_string_equal(error.text, "made-up frames: frame 7 counts -1 times; expected 0 or more");
+    assert_string_equal(error.text, "made-up frames: frame 7 has weight -1; weights must be 0 or more");
     memset(weights, 0, sizeof weights);
     assert_null(pelt_keys_train(&t->frames, NULL, NULL, &error));
-    assert_non_null(strstr(error.text, "all frames count 0 times"));
+    assert_non_null(strstr(error.text, "all frames have weight 0"));
     weights[3] = weights[11] = weights[17] = 2; /* a few are enough, and others are as if they were not there */
     t->values[5 * 90] = 1e6f;
     pelt_keys keys;

@@ -167,8 +167,8 @@ static void bad_requests_are_refused_with_a_sentence(void **state) {
     (void)state;
     test_frames *t = test_frames_make(20, 30, 3, 4, 1e-3, 1);
     uint32_t fiducial = 30;
-    static const char *const words[] = {"31 keys are requested",
-                                        "25 basis vectors are requested, but there are only 20", "fiducials: point 30",
+    static const char *const words[] = {"31 keys were requested",
+                                        "25 basis vectors were requested, but there are only 20", "fiducials: point 30",
                                         "recipe: there is no recipe", "first 31 points"};
     pelt_keys_options options[] = {{.keys = 31},
                                    {.basis = 25},

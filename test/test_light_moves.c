@@ -166,7 +166,7 @@ static void places_off_the_way_are_refused(void **state) {
         assert_int_equal(pelt_light_place_check(&view, &on, &error), PELT_OK);
         off.at[0][2] += 0.01f;
         assert_int_equal(pelt_light_place_check(&view, &off, &error), PELT_ERROR_ARGUMENT);
-        assert_non_null(strstr(error.text, "short went from 0,0,0,0 to 0.15,0,0.05,40"));
+        assert_non_null(strstr(error.text, "short moved from 0,0,0,0 to 0.15,0,0.05,40"));
         far.at[1][1] += 0.01f;
         assert_int_equal(pelt_light_place_check(&view, &far, &error), surfaces ? PELT_OK : PELT_ERROR_ARGUMENT);
         pelt_light_view_close(&view);
@@ -319,10 +319,9 @@ static void other_places_and_words_get_a_sentence(void **state) {
     refused("run moves.keys --light 0.2,0.4,0.3 --move tall=0.1,0,0 -o x.png", 2, "tall did not move in training");
     refused("run moves.keys --light 0.2,0.4,0.3 --move short -o x.png", 2, "camera=0.05,0,0");
     refused("run moves.keys --light 0.2,0.4,0.3 --move short=nan,0,0 -o x.png", 2, "is not finite");
-    refused("run cornell --full --light 0.2,0.4,0.3 --move shrt=0,0,0 -o x.png", 2,
-            "its objects are camera, room, short, tall");
+    refused("run cornell --full --light 0.2,0.4,0.3 --move shrt=0,0,0 -o x.png", 2, "it has camera, room, short, tall");
     refused("train cornell --move short=0,0,0:1,0,0 -o x.keys", 2, "camera=-0.1,0,0:0.1,0,0:5");
-    refused("train cornell --move short=0,0,0:1,0,0:0 -o x.keys", 2, "1 to 1000 places");
+    refused("train cornell --move short=0,0,0:1,0,0:0 -o x.keys", 2, "1 to 1000 positions");
     refused("train cornell --move short=0,0,0:1,0,0:2+short=0,0,0:1,0,0:2 -o x.keys", 2, "moved twice");
     refused("train cornell --points air -o x.keys", 2, "pixels or surfaces");
     refused("train cornell --texels 99 -o x.keys", 2, "--points surfaces");
@@ -502,10 +501,10 @@ static void key_points_of_light_by_an_older_pelt_are_to_be_trained_again(void **
     snprintf(path, sizeof path, "%s/old.keys", test_folder());
     assert_int_equal(pelt_bytes_write(bytes, path, &error), PELT_OK);
     assert_int_equal(pelt_relight_open(&file, path, NULL, &error), PELT_ERROR_DATA);
-    assert_non_null(strstr(error.text, "train again with pelt relight train"));
+    assert_non_null(strstr(error.text, "train again with `pelt relight train`"));
     pelt_relight_close(&file), pelt_bytes_free(bytes);
     assert_int_equal(pelt("view old.keys --export nothing"), 1);
-    assert_non_null(strstr(program_errors, "train it again with pelt relight train"));
+    assert_non_null(strstr(program_errors, "train it again with `pelt relight train`"));
 }
 
 int main(void) {

@@ -430,15 +430,15 @@ static void arrays_that_cannot_be_are_refused_with_a_sentence(void **state) {
     } cases[] = {
         {no_vertices, PELT_ERROR_ARGUMENT, "character: a mesh of 0 vertices and 2 triangles is not supported"},
         {no_triangles, PELT_ERROR_ARGUMENT, "character: a mesh of 4 vertices and 0 triangles is not supported"},
-        {no_joints, PELT_ERROR_ARGUMENT, "character: 0 joints; a character has 1 to 65536"},
-        {many_joints, PELT_ERROR_ARGUMENT, "character: 65537 joints; a character has 1 to 65536"},
+        {no_joints, PELT_ERROR_ARGUMENT, "character: has 0 joints; a character has 1 to 65536"},
+        {many_joints, PELT_ERROR_ARGUMENT, "character: has 65537 joints; a character has 1 to 65536"},
         {many_controls, PELT_ERROR_ARGUMENT, "character: has 4097 controls, but a character can have at most 4096"},
         {many_influences, PELT_ERROR_ARGUMENT, "character: 1073741824 influences for each of 4 vertices is too many"},
         {null_positions, PELT_ERROR_ARGUMENT, "character: positions, triangles, parents, rest and the names of"},
         {null_rest, PELT_ERROR_ARGUMENT, "character: positions, triangles, parents, rest and the names of"},
         {null_names, PELT_ERROR_ARGUMENT, "character: positions, triangles, parents, rest and the names of"},
-        {only_weights, PELT_ERROR_ARGUMENT, "character: joints, weights and influences_per_vertex go together"},
-        {no_columns, PELT_ERROR_ARGUMENT, "character: joints, weights and influences_per_vertex go together"},
+        {only_weights, PELT_ERROR_ARGUMENT, "character: joints, weights and influences_per_vertex belong together"},
+        {no_columns, PELT_ERROR_ARGUMENT, "character: joints, weights and influences_per_vertex belong together"},
         {nan_position, PELT_ERROR_NUMBER, "character: the position of vertex 2 is not finite"},
         {infinite_normal, PELT_ERROR_NUMBER, "character: the normal of vertex 3 is not finite"},
         {huge_mesh, PELT_ERROR_NUMBER, "character: its mesh is too large for floats"},
@@ -458,9 +458,9 @@ static void arrays_that_cannot_be_are_refused_with_a_sentence(void **state) {
         {twin_controls, PELT_ERROR_ARGUMENT, "character: two controls are called \"age\""},
         {nan_control_rest, PELT_ERROR_NUMBER, "character: control \"smile\" is nan"},
         {nameless_clip, PELT_ERROR_ARGUMENT, "a clip must have a name"},
-        {twin_clip, PELT_ERROR_ARGUMENT, "clip there: a clip of this name already exists"},
-        {no_frames, PELT_ERROR_ARGUMENT, "clip wave: 0 frames"},
-        {no_poses, PELT_ERROR_ARGUMENT, "clip wave: 3 frames and no poses"},
+        {twin_clip, PELT_ERROR_ARGUMENT, "clip there: there already is a clip of this name"},
+        {no_frames, PELT_ERROR_ARGUMENT, "clip wave: has 0 frames"},
+        {no_poses, PELT_ERROR_ARGUMENT, "clip wave: has 3 frames and no poses"},
         {nan_pose, PELT_ERROR_NUMBER, "clip wave: joint \"tip\" in frame 2 has a number that is not finite"},
         {zero_pose, PELT_ERROR_NUMBER, "clip wave: joint \"root\" in frame 1 has the rotation 0 0 0 0"},
         {nan_shape, PELT_ERROR_NUMBER, "clip wave: the position of vertex 3 in frame 1 is not finite"},
@@ -501,7 +501,7 @@ static void a_clip_without_positions_can_be_looked_at_but_not_measured_on(void *
     assert_null(pelt_measure_examples(&skin, b, all, 1, &error));
     assert_int_equal(error.code, PELT_ERROR_DATA);
     assert_string_equal(error.text,
-                        "clip \"wave\" has no true positions: it can be played, but not used as an example");
+                        "clip \"wave\" has no true positions, so it can be played but not used as examples");
     ((pelt_clip *)clip)->positions = s->shapes[0][0];
     assert_null(pelt_measure_examples(&skin, b, (pelt_examples){1, &(pelt_example){clip, FRAMES}}, 1, &error));
     assert_string_equal(error.text, "example 0 is frame 3 of clip \"wave\", which has 3");

@@ -176,15 +176,15 @@ static void lists_without_their_pointer_and_clips_that_are_null_are_refused(void
     pelt_example holes[] = {{s.clip, 0, 1}, {NULL, 0, 1}};
     pelt_examples none = {7, NULL}, gap = {2, holes}, kept, held;
     pelt_fit_options psd = {.method = PELT_METHOD_PSD};
-    REFUSED(pelt_fit(s.bundle, none, &psd, NULL, &error), ARGUMENT, "examples: 7 are counted, but their list is NULL");
-    REFUSED(pelt_fit(s.bundle, gap, &psd, NULL, &error), ARGUMENT, "examples: the clip of number 1 is NULL");
-    REFUSED(pelt_fit(s.bundle, gap, NULL, NULL, &error), ARGUMENT, "number 1 is NULL");
-    REFUSED(pelt_measure_examples(&s.skin, s.bundle, gap, 1, &error), ARGUMENT, "number 1 is NULL");
-    REFUSED(!pelt_hold_out(s.bundle, gap, 0.2, &kept, &held, &error), ARGUMENT, "number 1 is NULL");
+    REFUSED(pelt_fit(s.bundle, none, &psd, NULL, &error), ARGUMENT, "examples: the count is 7, but the list is NULL");
+    REFUSED(pelt_fit(s.bundle, gap, &psd, NULL, &error), ARGUMENT, "examples: clip 1 is NULL");
+    REFUSED(pelt_fit(s.bundle, gap, NULL, NULL, &error), ARGUMENT, "clip 1 is NULL");
+    REFUSED(pelt_measure_examples(&s.skin, s.bundle, gap, 1, &error), ARGUMENT, "clip 1 is NULL");
+    REFUSED(!pelt_hold_out(s.bundle, gap, 0.2, &kept, &held, &error), ARGUMENT, "clip 1 is NULL");
     const pelt_clip *clips[] = {s.clip, NULL};
     pelt_examples made = pelt_bundle_examples(s.bundle, clips, 2);
     assert_int_equal(made.count, FRAMES + 1);
-    REFUSED(pelt_fit(s.bundle, made, &psd, NULL, &error), ARGUMENT, "number 6 is NULL");
+    REFUSED(pelt_fit(s.bundle, made, &psd, NULL, &error), ARGUMENT, "clip 6 is NULL");
     REFUSED(pelt_fit(s.bundle, pelt_bundle_examples(s.bundle, NULL, 1), &psd, NULL, &error), ARGUMENT, "is NULL");
     assert_string_equal(pelt_diagnose(s.bundle, clips, 2).list[0].what, "clip");
     assert_string_equal(pelt_diagnose(s.bundle, NULL, 2).list[0].what, "clip");
@@ -227,27 +227,27 @@ static void what_is_missing_is_named(void **state) {
     subject s = open_subject(40);
     pelt_examples kept;
     pelt_skin skin;
-    REFUSED(pelt_bundle_read(NULL, &error), ARGUMENT, "path:");
-    REFUSED(pelt_bundle_new(NULL, &error), ARGUMENT, "character:");
-    REFUSED(pelt_bundle_clip(NULL, "a", PELT_NEED_POSE, &error), ARGUMENT, "bundle:");
-    REFUSED(pelt_bundle_clip(s.bundle, NULL, PELT_NEED_POSE, &error), ARGUMENT, "name:");
-    REFUSED(pelt_bundle_add_clip(s.bundle, NULL, &error), ARGUMENT, "input:");
-    REFUSED(pelt_bundle_add_clip(NULL, &(pelt_clip_input){0}, &error), ARGUMENT, "bundle:");
-    REFUSED(pelt_bundle_mirror(s.bundle, NULL, 0, &error), ARGUMENT, "clip:");
-    REFUSED(pelt_bundle_mirror(NULL, s.clip, 0, &error), ARGUMENT, "bundle:");
-    REFUSED(pelt_fit(NULL, s.examples, NULL, NULL, &error), ARGUMENT, "bundle:");
-    REFUSED(!pelt_fit_resolve(NULL, &error), ARGUMENT, "options:");
-    REFUSED(!pelt_hold_out(s.bundle, s.examples, 0.2, &kept, NULL, &error), ARGUMENT, "held:");
-    REFUSED(pelt_measure_examples(NULL, s.bundle, s.examples, 1, &error), ARGUMENT, "skin:");
-    REFUSED(pelt_fit_convex(&s.skin, NULL, s.examples, 1, &error), ARGUMENT, "bundle:");
-    REFUSED(pelt_study_joints(NULL, s.examples, NULL, 0, &error), ARGUMENT, "bundle:");
-    REFUSED(pelt_player_new(NULL, s.bundle, &error), ARGUMENT, "skin:");
-    REFUSED(pelt_player_new(&s.skin, NULL, &error), ARGUMENT, "bundle:");
-    REFUSED(pelt_skin_read(NULL, &skin, &error), ARGUMENT, "path:");
-    REFUSED(pelt_skin_read("x.pelt", NULL, &error), ARGUMENT, "skin:");
-    REFUSED(pelt_keys_read("x.keys", NULL, &error), ARGUMENT, "keys:");
-    REFUSED(!pelt_bytes_write(NULL, "x.pelt", &error), ARGUMENT, "bytes:");
-    REFUSED(!pelt_bytes_write(s.bytes, NULL, &error), ARGUMENT, "path:");
+    REFUSED(pelt_bundle_read(NULL, &error), ARGUMENT, "path must");
+    REFUSED(pelt_bundle_new(NULL, &error), ARGUMENT, "character must");
+    REFUSED(pelt_bundle_clip(NULL, "a", PELT_NEED_POSE, &error), ARGUMENT, "bundle must");
+    REFUSED(pelt_bundle_clip(s.bundle, NULL, PELT_NEED_POSE, &error), ARGUMENT, "name must");
+    REFUSED(pelt_bundle_add_clip(s.bundle, NULL, &error), ARGUMENT, "input must");
+    REFUSED(pelt_bundle_add_clip(NULL, &(pelt_clip_input){0}, &error), ARGUMENT, "bundle must");
+    REFUSED(pelt_bundle_mirror(s.bundle, NULL, 0, &error), ARGUMENT, "clip must");
+    REFUSED(pelt_bundle_mirror(NULL, s.clip, 0, &error), ARGUMENT, "bundle must");
+    REFUSED(pelt_fit(NULL, s.examples, NULL, NULL, &error), ARGUMENT, "bundle must");
+    REFUSED(!pelt_fit_resolve(NULL, &error), ARGUMENT, "options must");
+    REFUSED(!pelt_hold_out(s.bundle, s.examples, 0.2, &kept, NULL, &error), ARGUMENT, "held must");
+    REFUSED(pelt_measure_examples(NULL, s.bundle, s.examples, 1, &error), ARGUMENT, "skin must");
+    REFUSED(pelt_fit_convex(&s.skin, NULL, s.examples, 1, &error), ARGUMENT, "bundle must");
+    REFUSED(pelt_study_joints(NULL, s.examples, NULL, 0, &error), ARGUMENT, "bundle must");
+    REFUSED(pelt_player_new(NULL, s.bundle, &error), ARGUMENT, "skin must");
+    REFUSED(pelt_player_new(&s.skin, NULL, &error), ARGUMENT, "bundle must");
+    REFUSED(pelt_skin_read(NULL, &skin, &error), ARGUMENT, "path must");
+    REFUSED(pelt_skin_read("x.pelt", NULL, &error), ARGUMENT, "skin must");
+    REFUSED(pelt_keys_read("x.keys", NULL, &error), ARGUMENT, "keys must");
+    REFUSED(!pelt_bytes_write(NULL, "x.pelt", &error), ARGUMENT, "bytes must");
+    REFUSED(!pelt_bytes_write(s.bytes, NULL, &error), ARGUMENT, "path must");
     pelt_fit_report_free(NULL), pelt_measure_free(NULL), pelt_keys_measure_free(NULL), pelt_bundle_free(NULL);
     pelt_player_free(NULL), pelt_eigen_study_free(NULL), pelt_bytes_free(NULL);
     assert_null(pelt_player_pose(NULL, s.clip, 0));
@@ -279,17 +279,17 @@ static void lists_in_options_that_have_a_count_alone_are_refused(void **state) {
     pelt_drive_rule rules[] = {
         {.joints = "*", .turn_count = 2}, {.joints = "*", .twist_count = 2}, {.joints = "*", .bend_count = 2}};
     pelt_fit_options o = {.method = PELT_METHOD_JOINTS, .joints.drive = &no_rules};
-    REFUSED(pelt_fit(s.bundle, s.examples, &o, NULL, &error), ARGUMENT, "drive: 2 rules are counted");
+    REFUSED(pelt_fit(s.bundle, s.examples, &o, NULL, &error), ARGUMENT, "drive: there should be 2 rules");
     for (int i = 0; i < 3; i++) {
         o.joints.drive = &(pelt_drive_rules){1, &rules[i]};
-        REFUSED(pelt_fit(s.bundle, s.examples, &o, NULL, &error), ARGUMENT, "drive: rule 1: fractions are counted");
+        REFUSED(pelt_fit(s.bundle, s.examples, &o, NULL, &error), ARGUMENT, "drive: rule 1: there should be fractions");
     }
     static const struct {
         pelt_fit_options options;
         const char *words;
     } lists[] = {{{.blend = PELT_BLEND_FIT, .fitted.drop_joints.count = 1}, "drop_joints: name 0"},
                  {{.blend = PELT_BLEND_FIT, .convex.lock_joints.count = 1}, "lock_joints: name 0"},
-                 {{.blend = PELT_BLEND_FIT, .convex.lock_vertex_count = 1}, "lock_vertices:"},
+                 {{.blend = PELT_BLEND_FIT, .convex.lock_vertex_count = 1}, "lock_vertices must"},
                  {{.method = PELT_METHOD_PSD, .displacement.control_scale_count = 1}, "control_scale: name 0"}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         REFUSED(pelt_fit(s.bundle, s.examples, &lists[i].options, NULL, &error), ARGUMENT, lists[i].words);
@@ -302,16 +302,11 @@ static void ways_to_change_a_cache_are_checked_before_any_is_read(void **state) 
     static const struct {
         pelt_cache_options options;
         const char *words;
-    } wrong[] = {{{.axes = {1, 2, 2}}, "axes: expected"},
-                 {{.axes = {9, 2, 3}}, "they are 9, 2, 3"},
-                 {{.axes = {0, 2, 3}}, "they are 0, 2, 3"},
-                 {{.axes = {INT32_MIN, 2, 3}}, "axes:"},
-                 {{.scale = NAN}, "scale:"},
-                 {{.scale = -1}, "scale:"},
-                 {{.scale = 1e10}, "scale:"},
-                 {{.offset = {0, INFINITY, 0}}, "offset:"},
-                 {{.frames = INT32_MIN}, "frames:"},
-                 {{.frames = 1000001}, "frames:"},
+    } wrong[] = {{{.axes = {1, 2, 2}}, "axes: expected"}, {{.axes = {9, 2, 3}}, "not 9, 2, 3"},
+                 {{.axes = {0, 2, 3}}, "not 0, 2, 3"},    {{.axes = {INT32_MIN, 2, 3}}, "axes:"},
+                 {{.scale = NAN}, "scale must"},          {{.scale = -1}, "scale must"},
+                 {{.scale = 1e10}, "scale must"},         {{.offset = {0, INFINITY, 0}}, "offset must"},
+                 {{.frames = INT32_MIN}, "frames must"},  {{.frames = 1000001}, "frames must"},
                  {{.space = (pelt_space)3}, "space:"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         s.bundle->cache = wrong[i].options;
@@ -375,8 +370,8 @@ static void training_refuses_what_it_cannot_read(void **state) {
     test_frames *t = test_frames_make(40, 30, 3, 4, 0.001, 5);
     pelt_frames f = t->frames;
     pelt_keys_options few = {.keys = 5}, counted = {.keys = 5, .fiducial_count = 3};
-    REFUSED(pelt_keys_train(NULL, &few, NULL, &error), ARGUMENT, "frames:");
-    REFUSED(pelt_keys_train(&f, &counted, NULL, &error), ARGUMENT, "fiducials: 3 are counted");
+    REFUSED(pelt_keys_train(NULL, &few, NULL, &error), ARGUMENT, "frames must");
+    REFUSED(pelt_keys_train(&f, &counted, NULL, &error), ARGUMENT, "fiducials: the count is 3");
     REFUSED(pelt_keys_train(&(pelt_frames){0}, &few, NULL, &error), PELT_ERROR_DATA, "no frames");
     f.read = read_nothing;
     REFUSED(pelt_keys_train(&f, &few, NULL, &error), PELT_ERROR_FILE, "frame 0 cannot be read");
@@ -445,12 +440,12 @@ static void measuring_key_points_refuses_frames_that_it_cannot_compare(void **st
     pelt_bytes *bytes = pelt_keys_train(&t->frames, &few, NULL, NULL);
     pelt_keys keys, closed = {0};
     assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_OK);
-    REFUSED(pelt_keys_measure_frames(NULL, &t->frames, NULL, &error), ARGUMENT, "keys:");
-    REFUSED(pelt_keys_measure_frames(&keys, NULL, NULL, &error), ARGUMENT, "frames:");
+    REFUSED(pelt_keys_measure_frames(NULL, &t->frames, NULL, &error), ARGUMENT, "keys must");
+    REFUSED(pelt_keys_measure_frames(&keys, NULL, NULL, &error), ARGUMENT, "frames must");
     REFUSED(pelt_keys_measure_frames(&closed, &(pelt_frames){.frame_count = 1, .read = read_nothing}, NULL, &error),
             PELT_ERROR_DATA, "no frames to measure");
     static const pelt_keys_measure_options wrong[] = {{.bar = NAN}, {.point_cost = NAN}, {.call_cost = -1}};
-    static const char *const fields[] = {"bar:", "point_cost:", "call_cost:"};
+    static const char *const fields[] = {"bar must", "point_cost must", "call_cost must"};
     for (int i = 0; i < 3; i++)
         REFUSED(pelt_keys_measure_frames(&keys, &t->frames, &wrong[i], &error), ARGUMENT, fields[i]);
     uint32_t point = 0; /* that no key point is: nobody but the comparison would look at it */

@@ -81,7 +81,7 @@ static void options_that_nobody_uses_are_refused_with_those_who_do(void **state)
     refused((pelt_fit_options){F, .joints.ridge = 1}, "ridge", "blend joints");
     refused((pelt_fit_options){F, .joints.ridge = -1}, "ridge", "blend joints");
     refused((pelt_fit_options){F, .joints.normal_scale = 1}, "normal_scale", "blend joints");
-    refused((pelt_fit_options){.normals = PELT_NORMALS_ROWS}, "normals", "rows belong to correctives");
+    refused((pelt_fit_options){.normals = PELT_NORMALS_ROWS}, "normals", "rows need a corrective");
     refused((pelt_fit_options){.displacement.displacements = 16}, "displacements", "there is no corrective");
     refused((pelt_fit_options){.displacement = {.control_scale = &scale, .control_scale_count = 1}}, "control_scale",
             "there is no corrective");
@@ -113,24 +113,24 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){.method = (pelt_method)17}, "method", "17");
     refused((pelt_fit_options){.blend = (pelt_blend)9}, "blend", "9");
     refused((pelt_fit_options){.corrective = (pelt_corrective_kind)-1}, "corrective", "-1");
-    refused((pelt_fit_options){J, .influences = 1000}, "influences", "1000 is not from 1 to 64");
+    refused((pelt_fit_options){J, .influences = 1000}, "influences", "must be between 1 and 64, not 1000");
     refused((pelt_fit_options){.influences = 65}, "influences", "65");
-    refused((pelt_fit_options){.influences = UINT32_MAX}, "influences", "4294967295 is not");
+    refused((pelt_fit_options){.influences = UINT32_MAX}, "influences", "not 4294967295");
     refused((pelt_fit_options){F, .fitted.rest = (pelt_rest)3}, "rest", "no choice 3");
     refused((pelt_fit_options){F, .fitted.rest = (pelt_rest)-1}, "rest", "no choice -1");
-    refused((pelt_fit_options){F, .fitted.smooth = 2e6}, "smooth", "up to 1e+06");
+    refused((pelt_fit_options){F, .fitted.smooth = 2e6}, "smooth", "at most 1e+06");
     refused((pelt_fit_options){F, .fitted.smooth = INFINITY}, "smooth", "inf");
     refused((pelt_fit_options){F, .fitted.smooth = NAN}, "smooth", "nan");
-    refused((pelt_fit_options){F, .convex.prune = 0.6}, "prune", "0.6 is not from 0 to 0.5");
-    refused((pelt_fit_options){J, .joints.ridge = 2e6}, "ridge", "up to 1e+06");
+    refused((pelt_fit_options){F, .convex.prune = 0.6}, "prune", "must be between 0 and 0.5, not 0.6");
+    refused((pelt_fit_options){J, .joints.ridge = 2e6}, "ridge", "at most 1e+06");
     refused((pelt_fit_options){J, .joints.normal_scale = NAN}, "normal_scale", "nan");
     refused((pelt_fit_options){P, .normals = PELT_NORMALS_COUNT}, "normals", "there is no choice 4");
     refused((pelt_fit_options){P, .displacement.displacements = 8}, "displacements", "8");
-    refused((pelt_fit_options){P, .displacement.displacements = 24}, "displacements", "choose from 16, 32");
+    refused((pelt_fit_options){P, .displacement.displacements = 24}, "displacements", "must be 16 or 32");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &small, .control_scale_count = 1}}, "control_scale",
-            "0.001 to 1000");
+            "between 0.001 and 1000");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &large, .control_scale_count = 1}}, "control_scale",
-            "0.001 to 1000");
+            "between 0.001 and 1000");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &strange, .control_scale_count = 1}},
             "control_scale", "0.001 to 1000");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &nameless, .control_scale_count = 1}},
@@ -139,14 +139,14 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){F, .convex.lock_joints.count = 2}, "lock_joints", "missing");
     refused((pelt_fit_options){F, .convex.lock_vertex_count = 2}, "lock_vertices", "missing");
     refused((pelt_fit_options){J, .convex.lock_color = PELT_COLOR_COUNT}, "lock_color", "no choice 9");
-    refused((pelt_fit_options){W, .psd.poses = 2049}, "poses", "1 to 2048");
-    refused((pelt_fit_options){W, .wpsd.principal_joints = 65}, "principal_joints", "1 to 64");
-    refused((pelt_fit_options){W, .psd.width = 1e-4}, "width", "0.001 to 1000");
+    refused((pelt_fit_options){W, .psd.poses = 2049}, "poses", "between 1 and 2048");
+    refused((pelt_fit_options){W, .wpsd.principal_joints = 65}, "principal_joints", "between 1 and 64");
+    refused((pelt_fit_options){W, .psd.width = 1e-4}, "width", "between 0.001 and 1000");
     refused((pelt_fit_options){W, .psd.rotations = (pelt_rotations)3}, "rotations", "no choice 3");
-    refused((pelt_fit_options){E, .eigen.threshold = 0.6}, "threshold", "0.001 to 0.5");
+    refused((pelt_fit_options){E, .eigen.threshold = 0.6}, "threshold", "between 0.001 and 0.5");
     refused((pelt_fit_options){E, .eigen.fade = NAN}, "fade", "nan");
-    refused((pelt_fit_options){E, .eigen.per_joint = 65}, "per_joint", "1 to 64");
-    refused((pelt_fit_options){K, .kernel.per_vertex = 65}, "per_vertex", "1 to 64");
+    refused((pelt_fit_options){E, .eigen.per_joint = 65}, "per_joint", "between 1 and 64");
+    refused((pelt_fit_options){K, .kernel.per_vertex = 65}, "per_vertex", "between 1 and 64");
     refused((pelt_fit_options){K, .kernel.balance = 1.5}, "balance", "up to 1");
     refused((pelt_fit_options){K, .kernel.balance = NAN}, "balance", "nan");
     refused((pelt_fit_options){.holdout = 0.95}, "holdout", "up to 0.9");
@@ -160,8 +160,8 @@ static void options_that_make_no_sense_together_are_refused(void **state) {
     refused((pelt_fit_options){W, .psd.pose_choice = PELT_POSE_CHOICE_PCA}, "pose_choice", "all poses are kept");
     refused((pelt_fit_options){W, .psd.poses = 8, .wpsd.shared_width = 1}, "shared_width", "few poses");
     refused((pelt_fit_options){P, .psd = {.no_norm = 1, .norm_floor = 0.1}}, "norm_floor", "remove no_norm");
-    refused((pelt_fit_options){W, .psd = {.poses = 8, .norm_floor = 0.1}}, "norm_floor", "few poses");
-    refused((pelt_fit_options){W, .psd.width = 1, .wpsd.shared_width = 1}, "shared_width", "a width that is given");
+    refused((pelt_fit_options){W, .psd = {.poses = 8, .norm_floor = 0.1}}, "norm_floor", "limited number of poses");
+    refused((pelt_fit_options){W, .psd.width = 1, .wpsd.shared_width = 1}, "shared_width", "a fixed width");
 }
 
 static void presets_are_what_the_papers_say(void **state) {

@@ -446,10 +446,10 @@ static void bad_limits_are_refused_with_a_sentence(void **state) {
         const char *piece;
     } bad[] = {{{.joint = "elbow"}, "has no joint \"elbow\""},
                {{.joint = "joint1", .given = {1}, .low = {1}, .high = {-1}}, "the lower limit must come first"},
-               {{.joint = "joint1", .given = {1}, .low = {0.5}, .high = {1}}, "leaves out the rest pose"},
+               {{.joint = "joint1", .given = {1}, .low = {0.5}, .high = {1}}, "excludes the rest pose"},
                {{.joint = "joint1", .given = {0, 1}, .high = {0, 9}}, "180 at most"},
                {{.joint = "joint1", .given = {0, 0, 1}, .low = {0, 0, NAN}}, "lower limit"},
-               {{.joint = "joint0", .given = {1}, .high = {1}}, "bends no skin"},
+               {{.joint = "joint0", .given = {1}, .high = {1}}, "moves no skin"},
                {{.joint = "joint1", .axis = {INFINITY}}, "axis"},
                {{.joint = NULL}, "joint"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -462,7 +462,7 @@ static void bad_limits_are_refused_with_a_sentence(void **state) {
     expect_refused(NULL, (pelt_motion_options){0}, "bundle");
     character_free(bundle);
     pelt_bundle *rigid = character_chain(1, 100); /* one joint carries all */
-    expect_refused(rigid, (pelt_motion_options){0}, "no joint bends the skin");
+    expect_refused(rigid, (pelt_motion_options){0}, "no joint moves the skin");
     character_free(rigid);
 }
 
@@ -491,12 +491,12 @@ static void the_program_refuses_bad_words_with_one_sentence(void **state) {
         {"poses box.glb --limits unknown.json -o o.glb", "no joint \"knee\""},
         {"poses box.glb --limits turned.json -o o.glb", "lower limit must come first"},
         {"poses box.glb --from nothing --count 3 -o o.glb", "nothing"},
-        {"poses box.glb --from train --count 3000 -o o.glb", "cannot be chosen"},
+        {"poses box.glb --from train --count 3000 -o o.glb", "cannot choose"},
         {"poses box.glb --from train --limits names -o o.glb", "--from"},
         {"poses box.glb --from train --choice best --count 2", "telling, even or random"},
         {"poses box.glb --choice even -o o.glb", "--from"},
         {"poses box.glb", "-o POSES.glb is missing"},
-        {"poses plain.glb -o o.glb", "no joint bends the skin"},
+        {"poses plain.glb -o o.glb", "no joint moves the skin"},
     };
     shell("%s sample box --frames 6 -o . --quiet", getenv("PELT_PROGRAM"));
     shell("echo '{\"joint1\": {\"bend\": [1]}}' > bad.json; echo '{\"knee\": {}}' > unknown.json");

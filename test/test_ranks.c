@@ -204,7 +204,7 @@ static void a_checkpoint_of_other_work_is_refused(void **state) {
     }
     shell("echo hello, this is something else >kept.pelt.checkpoint");
     assert_int_equal(pelt("fit arm.glb --train train --method wpsd --resume -o kept.pelt"), 1);
-    assert_non_null(strstr(program_errors, "is not a checkpoint of pelt"));
+    assert_non_null(strstr(program_errors, "is not a pelt checkpoint"));
 }
 
 /* -- Ranks that differ, and ranks that fail ----------------------------------------------------------------------------- */
@@ -228,7 +228,7 @@ static void one_rank_says_what_is_wrong(void **state) {
         const char *does, *words, *said;
     } cases[] = {
         {"true", "fit arm.glb --train nothing --method psd -o x.pelt", "pelt: arm.glb: there is no clip nothing"},
-        {"true", "eval x.pelt arm.glb --clip train -o x.pc2", "pelt: pelt eval does not work on several ranks"},
+        {"true", "eval x.pelt arm.glb --clip train -o x.pc2", "pelt: pelt eval cannot run on several ranks"},
         {"cd other", "fit arm.glb --train train --method psd -o x.pelt",
          "pelt: rank 1 does not do the same work as rank 0"},
         {"set -- \"$@\" --poses 5", "fit arm.glb --train train --method psd -o x.pelt",

@@ -105,11 +105,11 @@ static void a_light_beyond_the_grid_is_flagged(void **state) {
         bool gathered = !strcmp(json_string_value(json_object_get(run, "verdict")), "miss") && !*cases[i].more;
         assert_int_equal(json_array_size(said), cases[i].beyond > 0 && !gathered);
         if (json_array_size(said))
-            assert_non_null(strstr(json_string_value(json_array_get(said, 0)), "beyond the grid of training lights"));
+            assert_non_null(strstr(json_string_value(json_array_get(said, 0)), "outside the grid of training lights"));
         json_decref(run);
     }
     relight("run box.keys --light 0.15,0.34648,0.3 --no-fallback --indirect -o beyond.pfm");
-    assert_non_null(strstr(program_errors, "the light is 0.13 beyond the grid of training lights"));
+    assert_non_null(strstr(program_errors, "the light is 0.13 outside the grid of training lights"));
 }
 
 static void measure_has_the_figures_of_the_contract(void **state) {

@@ -544,7 +544,7 @@ static void page_says_in_plain_words_how_wrong_the_best_method_is(void **state) 
     character *c = character_make();
     char *html = page_html(&c->page);
     assert_well_formed(html);
-    assert_non_null(strstr(html, "On motion it has not seen, <b>kernel</b> is wrong by <b>0.18&#8239;%</b>"));
+    assert_non_null(strstr(html, "On motion it has not seen, <b>kernel</b> has an RMS error of <b>0.18&#8239;%</b>"));
     assert_non_null(strstr(html, "<b>1.1&#8239;%</b> at worst"));
     assert_non_null(strstr(html, "10&#8239;% of the error of plain blending"));
     assert_int_equal(count_of(html, "<tr class=\"best\"><th scope=\"row\" class=\"name\">kernel"), 1);
@@ -589,7 +589,7 @@ static void rows_are_sorted_by_their_error(void **state) {
     const char *frames = strstr(html, "Worst frames");
     assert_true(strstr(frames, "<b>kernel") && strstr(frames, "<b>kernel") < strstr(frames, "<b>ssd"));
     assert_string_equal(c->page.rows[0].method, "unmeasured");
-    assert_non_null(strstr(html, "Jump is how far the error of a point leaps from one frame to the next"));
+    assert_non_null(strstr(html, "Jump is the largest change of a point's error from one frame to the next"));
     free(html);
     free(c);
 }

@@ -608,7 +608,7 @@ static void variants_are_the_same_shape_with_more_vertices(void **state) {
     }
     pelt_error error = {0};
     assert_null(pelt_sample_make(&(pelt_sample_options){.name = "box", .variant = "torn"}, &error));
-    assert_non_null(strstr(error.text, "torn: no such variant"));
+    assert_non_null(strstr(error.text, "torn: there is no such variant"));
     pelt_bundle_free(whole);
 }
 

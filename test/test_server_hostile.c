@@ -39,7 +39,7 @@ static void a_length_and_chunks_contradict_each_other(void **state) {
             size += 30000 + snprintf(text + size + 30000, 10, "\r\n0\r\n\r\n");
             int line = dial();
             say(line, text, (size_t)size);
-            check_message(listen_to(line), 400, "the length of the body is given twice");
+            check_message(listen_to(line), 400, "the length of the body was sent twice");
         }
     assert_int_equal(ask("GET", "/data/show.json"), 200);
 }
@@ -175,7 +175,7 @@ static void files_sent_at_once_are_refused_kindly(void **state) {
             size_t got = 12;
             for (ssize_t n; (n = recv(lines[i], answer + got, sizeof answer - 1 - got, 0)) > 0;) got += (size_t)n;
             answer[got] = 0;
-            check_message((int)strtol(answer + 9, NULL, 10), 429, "16.bin: 12 files are being sent already");
+            check_message((int)strtol(answer + 9, NULL, 10), 429, "16.bin: 12 files are already being sent");
             assert_null(strstr(answer, folder));
         }
     }

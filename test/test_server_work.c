@@ -189,7 +189,7 @@ static void one_fit_runs_and_eight_wait(void **state) {
         assert_int_equal(numbers[i], numbers[0] + i);
         check_job(numbers[i], "running", 0, "waiting", json_null(), NULL);
     }
-    check_message(try_job("[\"endless\"]"), 429, "8 fits are waiting already");
+    check_message(try_job("[\"endless\"]"), 429, "8 fits are already waiting");
     for (int i = 8; i >= 0; i--) cancel(numbers[i]);
     for (int i = 0; i < 9; i++) {
         wait_while(numbers[i], "state", "running");
@@ -249,7 +249,7 @@ static void orders_are_taken_up_to_their_limits(void **state) {
     check_message(post("/api/fit", "{\"character\":\"0\",\"words\":[]}"), 400, bad);
     check_message(post("/api/fit", "{\"character\":0,\"words\":{}}"), 400, bad);
     check_message(post("/api/fit", "{\"character\":0,\"words\":[\"a\",2]}"), 400, bad);
-    check_message(post("/api/fit", "[1]"), 400, "expected a JSON object: this is another value");
+    check_message(post("/api/fit", "[1]"), 400, "expected a JSON object: this is not an object");
     check_message(post("/api/fit", "{\"a\":}"), 400, "expected a JSON object: ");
     /* 200 words. */
     check_message(post_long("/api/fit", "{\"character\":0,\"words\":[\"w\"", ",\"w\"", 200, "]}"), 400, bad);
@@ -365,7 +365,7 @@ static void files_are_taken_up_to_their_limits(void **state) {
     (void)state;
     server = pelt_server_start(view, &(pelt_server_options){.folder = NULL}, &error);
     assert_non_null(server);
-    check_message(send_file("a.glb", "", "x", 1), 403, "files are not taken here");
+    check_message(send_file("a.glb", "", "x", 1), 403, "this page does not accept files");
     pelt_server_stop(server);
     char *place = pelt_private_folder(&error);
     server = pelt_server_start(view, &(pelt_server_options){.folder = place, .request_seconds = 2}, &error);
@@ -542,7 +542,7 @@ static void a_port_is_its_own_and_can_be_used_again(void **state) {
     assert_int_equal(error.code, PELT_ERROR_FILE);
     assert_non_null(strstr(error.text, "is in use"));
     assert_null(pelt_server_start(view, &(pelt_server_options){.port = 65536}, &error));
-    assert_non_null(strstr(error.text, "expected at most 65535, not 65536"));
+    assert_non_null(strstr(error.text, "must be at most 65535, not 65536"));
     server = pelt_server_start(view, &(pelt_server_options){0}, &error);
     assert_non_null(server);
     /* Each has a key of its own. */
@@ -580,7 +580,7 @@ static void a_view_that_cannot_fit_says_so(void **state) {
     add(view, glb), add(view, eigen_path);
     assert_int_equal(pelt_view_arrange(view, &error), PELT_OK);
     server = pelt_server_start(view, &(pelt_server_options){0}, &error);
-    check_message(try_job("[\"--method\",\"ssd\"]"), 404, "there is no such character to fit a skin to");
+    check_message(try_job("[\"--method\",\"ssd\"]"), 404, "there is no such character");
     pelt_server_stop(server), pelt_view_free(view);
     server = first, view = all;
 }
@@ -615,7 +615,7 @@ static void built_in_characters_are_made_once(void **state) {
     char *used = folder, text[100];
     pelt_error error;
     (void)state;
-    check_message(post("/api/sample", "{\"sample\":\"box\"}"), 403, "there are no built-in characters here");
+    check_message(post("/api/sample", "{\"sample\":\"box\"}"), 403, "this server has no built-in characters");
     view = pelt_view_new(&(pelt_view_options){.threads = 1, .serving = true, .sample = built_in}, &error);
     serve();
     json_t *show = get_json(view, "data/show.json");
@@ -646,7 +646,7 @@ static void built_in_characters_are_made_once(void **state) {
     check_answer(json_pack("{s:i}", "character", 8));
     check_message(post("/api/fix", "{\"character\":99}"), 404, "there is nothing with this name");
     check_message(post("/api/fix", "{\"character\":-1}"), 400, "expected {\\\"character");
-    check_message(post("/api/sample", "{\"sample\":\"more7\"}"), 413, "8 built-in characters are open");
+    check_message(post("/api/sample", "{\"sample\":\"more7\"}"), 413, "8 built-in characters are already open");
     assert_int_equal(post("/api/sample", "{\"sample\":\"more6\"}"), 200);
     assert_int_equal(pelt_view_character_count(view), 9);
     pelt_server_stop(server), pelt_view_free(view);

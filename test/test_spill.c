@@ -15,13 +15,13 @@ static void limits_that_cannot_work_are_refused(void **state) {
     (void)state;
     pelt_error error = {0};
     assert_int_equal(pelt_limit_memory(PELT_LEAST_MEMORY - 1, disk(), &error), PELT_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.text, "320 M is the least"));
+    assert_non_null(strstr(error.text, "the least that works is 320M"));
     assert_int_equal(pelt_limit_memory(PELT_LEAST_MEMORY, "/no/such/folder", &error), PELT_ERROR_ARGUMENT);
     assert_non_null(strstr(error.text, "/no/such/folder"));
     assert_int_equal(pelt_limit_memory(PELT_LEAST_MEMORY, NULL, &error), PELT_ERROR_ARGUMENT);
     if (!access("/dev/shm", W_OK)) {
         assert_int_equal(pelt_limit_memory(PELT_LEAST_MEMORY, "/dev/shm", &error), PELT_ERROR_ARGUMENT);
-        assert_non_null(strstr(error.text, "in memory itself"));
+        assert_non_null(strstr(error.text, "itself in memory"));
     }
     assert_int_equal(pelt_memory_limit(), 0);
 }
@@ -143,11 +143,11 @@ static void a_cache_larger_than_memory_is_fitted_and_measured(void **state) {
 static void what_is_wrong_with_the_options_is_said(void **state) {
     (void)state;
     static const char *const cases[][2] = {
-        {"--memory 1M", "--memory: 1048576 bytes are too little: 320 M is the least that works"},
-        {"--memory lots", "--memory lots: expected bytes, such as 500M or 8G"},
+        {"--memory 1M", "--memory: 1048576 bytes are too few; the least that works is 320M"},
+        {"--memory lots", "--memory lots: expected a number of bytes, such as 500M or 8G"},
         {"--memory -1G", "expected bytes"},
         {"--memory 8GG", "expected bytes"},
-        {"--memory 1G --scratch /no/such", "--scratch: no file can be made in /no/such: No such file or directory"},
+        {"--memory 1G --scratch /no/such", "--scratch: cannot create a file in /no/such: No such file or directory"},
     };
     assert_int_equal(pelt("sample arm --vertices 500 --frames 10 -o . --quiet"), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

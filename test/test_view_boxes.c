@@ -408,7 +408,7 @@ static void a_face_can_be_pulled_by_its_engine(void **state) {
     pelt_view *own = pelt_view_new(&options, &error);
     add(own, path);
     assert_int_equal(pelt_view_arrange(own, &error), PELT_ERROR_DATA);
-    assert_non_null(strstr(error.text, "engine face: it has 149 points"));
+    assert_non_null(strstr(error.text, "engine face: has 149 points"));
     pelt_view_free(own);
     options.engine = engine;
     own = pelt_view_new(&options, &error);

@@ -184,8 +184,8 @@ static void caches_find_their_key_points(void **state) {
     check_clips(own, 0, "points: c 3");
     check_clips(own, 1, "small: a.b 2, d 4");
     assert_int_equal(pelt_view_box_count(own), 2);
-    refuse(own, in_folder("odd.pc2"), PELT_ERROR_DATA, "odd.pc2: no key points shown have that many points");
-    refuse(own, in_folder("none.pc2"), PELT_ERROR_FILE, "none.pc2: is not there");
+    refuse(own, in_folder("odd.pc2"), PELT_ERROR_DATA, "odd.pc2: matches no key points by its number of points");
+    refuse(own, in_folder("none.pc2"), PELT_ERROR_FILE, "none.pc2: does not exist");
     /* A character that comes later brings its clips, once. */
     add(own, glb);
     arrange(own), arrange(own);
@@ -206,7 +206,7 @@ static void there_are_at_most_256_skins(void **state) {
     refuse(own, eigen_path, PELT_ERROR_ARGUMENT, "eigen.pelt: more than 256 skins at once cannot be shown");
     arrange(own);
     free(get(own, "data/c0/skin255.pelt").bytes);
-    refuse(own, eigen_path, PELT_ERROR_ARGUMENT, "box: it has 256 skins, and no more can be shown");
+    refuse(own, eigen_path, PELT_ERROR_ARGUMENT, "box: it already has 256 skins, and no more can be shown");
     assert_int_equal(pelt_view_resource(own, "data/c0/skin256.pelt", &resource, NULL), PELT_ERROR_ARGUMENT);
     arrange(own); /* what was refused is forgotten */
     pelt_view_free(own);
@@ -278,7 +278,7 @@ static void files_that_cannot_be_shown_are_refused_with_their_names(void **state
     refuse(own, in_folder("shared.keys"), PELT_ERROR_UNSUPPORTED, "shared.keys: its values are light");
     refuse(own, in_folder("absent.keys"), PELT_ERROR_FILE, "absent.keys");
     assert_int_equal(pelt_view_add(own, in_folder("absent.glb"), NULL), PELT_ERROR_FILE); /* no message is wanted */
-    refuse(own, in_folder("c.pc2"), PELT_ERROR_DATA, "c.pc2: no key points shown");
+    refuse(own, in_folder("c.pc2"), PELT_ERROR_DATA, "c.pc2: matches no key points");
     arrange(own);
     assert_int_equal(pelt_view_character_count(own) + pelt_view_box_count(own), 0);
     json_t *show = get_json(own, "data/show.json"),

@@ -677,11 +677,11 @@ static void unexplained_vertices_are_counted(void **state) {
             if (sqrt(sum / FRAMES) > 0.05 * s.bundle->mesh.diagonal) count++, first = v;
         }
         char text[100];
-        snprintf(text, sizeof text, "%u vertices are farther", count);
+        snprintf(text, sizeof text, "%u vertices are more than", count);
         bool counted = false, named = false;
         for (size_t i = 0; i < f.report.findings.count; i++)
             counted |= strstr(f.report.findings.list[i].text, text) != NULL;
-        snprintf(text, sizeof text, "the first is vertex %u:", first);
+        snprintf(text, sizeof text, "the first is vertex %u)", first);
         for (size_t i = 0; i < f.report.findings.count; i++)
             named |= strstr(f.report.findings.list[i].text, text) != NULL;
         assert_true(count > 5 && count < n - 5);
@@ -746,13 +746,13 @@ static void vertices_without_a_fit_keep_the_files_weights(void **state) {
         assert_true(p[0] == 2 && p[1] == 2.5f && p[2] == (float)(3 + 2 * v));
     }
     assert_int_equal(f.report.findings.count, 1);
-    assert_non_null(strstr(f.report.findings.list[0].text, "4 vertices have no fit"));
+    assert_non_null(strstr(f.report.findings.list[0].text, "4 vertices could not be fitted"));
     assert_non_null(strstr(f.report.findings.list[0].text, "the first is vertex 9:"));
     f.report.findings.count = 0;
     f.options.fitted.rest = PELT_REST_KEEP;
     pelt_blend_finish(&f, &candidates, &gram, &result, NULL);
     assert_memory_equal(f.model.positions, bundle->mesh.positions, 12 * N);
-    assert_non_null(strstr(f.report.findings.list[0].text, "5 vertices have no fit"));
+    assert_non_null(strstr(f.report.findings.list[0].text, "5 vertices could not be fitted"));
     assert_near(weight_of(&f.model.influences, 3, 0), 1.5, 1e-6);
     character_free(bundle);
 }

@@ -96,7 +96,7 @@ static bool make_room(request *r, drop *d, uint64_t size) {
         return false;
     }
     if (s->upload_count == MOST_UPLOADS) {
-        answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "%s: %d files are being sent already; send it after them", r->name,
+        answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "%s: %d files are already being sent; send it after them", r->name,
                      MOST_UPLOADS);
         return false;
     }
@@ -114,7 +114,7 @@ bool api_begin_upload(request *r, uint64_t size, const char *id) {
     pelt_server *s = r->server;
     char path[4096];
     pelt_error error;
-    if (!s->folder) return answer_error(r, MHD_HTTP_FORBIDDEN, "files are not taken here"), false;
+    if (!s->folder) return answer_error(r, MHD_HTTP_FORBIDDEN, "this page does not accept files"), false;
     if (!is_plain_name(r->name))
         return answer_error(r, MHD_HTTP_BAD_REQUEST, "expected the name of a file, without a folder"), false;
     r->upload = calloc(1, sizeof *r->upload);
@@ -223,7 +223,7 @@ void api_bundle(request *r) {
     if (d && r->open) own = *d, *d = (drop){0}; /* what comes next is another drop */
     pthread_mutex_unlock(&s->mutex);
     if (!d)
-        answer_error(r, MHD_HTTP_CONFLICT, "%s: another file that was dropped with it has failed", r->name);
+        answer_error(r, MHD_HTTP_CONFLICT, "%s: another file dropped with it failed", r->name);
     else if (r->open)
         open_drop(r, &own);
     else
@@ -241,7 +241,7 @@ static json_t *read_body(request *r) {
         answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "not enough memory");
     else
         answer_error(r, MHD_HTTP_BAD_REQUEST, "expected a JSON object: %s",
-                     object ? "this is another value" : why.text);
+                     object ? "this is not an object" : why.text);
     json_decref(object);
     return NULL;
 }
@@ -291,13 +291,13 @@ void api_sample(request *r) {
         return;
     }
     if (!s->folder || !pelt_view_settings(s->view)->sample) {
-        answer_error(r, MHD_HTTP_FORBIDDEN, "there are no built-in characters here");
+        answer_error(r, MHD_HTTP_FORBIDDEN, "this server has no built-in characters");
         return;
     }
     pelt_error error;
     uint32_t character = find_sample(s, name);
     if (character == UINT32_MAX && s->sample_count == MOST_SAMPLES)
-        answer_error(r, STATUS_TOO_LARGE, "%d built-in characters are open, and no more are made", MOST_SAMPLES);
+        answer_error(r, STATUS_TOO_LARGE, "%d built-in characters are already open; no more can be made", MOST_SAMPLES);
     else if (character == UINT32_MAX && make_sample(s, name, &character, &error))
         refuse(r, &error);
     else
@@ -475,7 +475,7 @@ void api_fit(request *r) {
     }
     if (!pelt_view_bundle_path(s->view, character) || !pelt_view_settings(s->view)->fit) {
         json_decref(body);
-        answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such character to fit a skin to");
+        answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such character");
         return;
     }
     pthread_mutex_lock(&s->mutex);
@@ -492,7 +492,7 @@ void api_fit(request *r) {
         answer_json(r, pelt_json_pack("{job:u}", number));
     } else {
         json_decref(body);
-        answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "%d fits are waiting already; cancel one, or wait",
+        answer_error(r, MHD_HTTP_TOO_MANY_REQUESTS, "%d fits are already waiting; cancel one, or wait",
                      MOST_WAITING_JOBS);
     }
 }

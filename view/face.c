@@ -82,11 +82,11 @@ pelt_result view_face_take_controls(const view_box *box, view_face_clip *clip, p
         columns[c] = column_of(&box->keys, bundle, c);
         if (columns[c] == all)
             result = pelt_fail(error, PELT_ERROR_DATA,
-                               "clip %s: there is no control \"%.80s\", which the training of %s has; controls are "
-                               "matched by name: add a column for it",
+                               "clip %s: has no control \"%.80s\", which %s was trained with; controls are matched by "
+                               "name: add a column for it",
                                own->name,
                                pelt_keys_control_name(&box->keys, c) ? pelt_keys_control_name(&box->keys, c)
-                                                                     : "of that number",
+                                                                     : "with that number",
                                box->name);
     }
     for (size_t i = 0; i < (size_t)own->frame_count * count && !result; i++)

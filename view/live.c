@@ -120,7 +120,7 @@ pelt_result pelt_view_follow(pelt_view *view, const pelt_view_stream *options, p
     const pelt_bundle *bundle = find_character(view, &character);
     if (!bundle)
         return pelt_fail(error, PELT_ERROR_ARGUMENT,
-                         "live poses need a character to follow them: name its bundle, body.glb, besides its skin");
+                         "live poses need a character: name its bundle, such as body.glb, along with its skin");
     struct view_live *l = calloc(1, sizeof *l);
     if (!l) return pelt_no_memory(error);
     *l = (struct view_live){.options = *options, .character = character, .bundle = bundle};
@@ -128,7 +128,7 @@ pelt_result pelt_view_follow(pelt_view *view, const pelt_view_stream *options, p
     pthread_mutex_init(&l->mutex, NULL);
     pelt_result result = make_room(l, options->path, error);
     if (!result && pthread_create(&l->thread, NULL, run, l))
-        result = pelt_fail(error, PELT_ERROR_MEMORY, "the thread that reads %s cannot be started", options->path);
+        result = pelt_fail(error, PELT_ERROR_MEMORY, "cannot start the thread that reads %s", options->path);
     if (!result) return view->live = l, PELT_OK;
     pthread_mutex_destroy(&l->mutex);
     pelt_arena_free(l->arena);

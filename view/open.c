@@ -41,7 +41,7 @@ static view_skin *new_skin(char *name, pelt_bytes *bytes, pelt_error *error) {
 
 static pelt_result add_to_character(view_character *c, view_skin *skin, pelt_error *error) {
     if (c->skin_count == MOST_SKINS)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: it has %d skins, and no more can be shown", c->name,
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: it already has %d skins, and no more can be shown", c->name,
                          MOST_SKINS);
     size_t clips = c->bundle ? c->bundle->clip_count : 0;
     skin->errors = calloc(clips + 1, sizeof *skin->errors);
@@ -154,14 +154,14 @@ static pelt_result read_box(view_box *box, const char *path, pelt_error *error) 
     box->bytes = pelt_keys_read(path, &box->keys, error);
     if (!box->bytes) return error->code;
     if (box->keys.shared)
-        return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                         "%s: its values are light, but it does not say of which picture; train it again with pelt "
-                         "relight train",
-                         path);
+        return pelt_fail(
+            error, PELT_ERROR_UNSUPPORTED,
+            "%s: its values are light, but its picture is not recorded; train it again with `pelt relight train`",
+            path);
     if (box->keys.component_count == 3) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                     "%s: its points have %u values each; only positions, three each, and light can be looked at", path,
-                     box->keys.component_count);
+                     "%s: its points have %u values each; pelt view shows only positions, three values each, and light",
+                     path, box->keys.component_count);
 }
 
 static pelt_result add_box(pelt_view *view, const char *path, pelt_error *error) {
@@ -183,7 +183,7 @@ static pelt_result add_cache(pelt_view *view, const char *path, pelt_error *erro
     if (i == MOST_LOOSE)
         return pelt_fail(error, PELT_ERROR_ARGUMENT, "%s: more than %d clips at once cannot be shown", path,
                          MOST_LOOSE);
-    if (!pelt_file_exists(path)) return pelt_fail(error, PELT_ERROR_FILE, "%s: is not there", path);
+    if (!pelt_file_exists(path)) return pelt_fail(error, PELT_ERROR_FILE, "%s: does not exist", path);
     view->loose_clips[i] = strdup(path), view->loose_clip_names[i] = stem(path);
     view->loose_clip_count++;
     return view->loose_clips[i] && view->loose_clip_names[i] ? PELT_OK : pelt_no_memory(error);
@@ -316,8 +316,8 @@ static pelt_result give_clip(pelt_view *view, uint32_t loose, pelt_error *error)
         return result ? free_face_clip(&clip), result : add_face_clip(box, clip, error);
     }
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "%s: no key points shown have that many points; point caches are shown with the key "
-                     "points trained on similar ones: pelt view FACE.keys CLIP.npy",
+                     "%s: matches no key points by its number of points; a point cache is shown with key points that "
+                     "were trained on clips like it: pelt view FACE.keys CLIP.npy",
                      path);
 }
 
@@ -333,11 +333,10 @@ static pelt_result give_engine(pelt_view *view, pelt_error *error) {
         faces++, joined += box->rig != NULL;
     }
     if (!engine || !faces || joined) return PELT_OK;
-    return pelt_fail(
-        error, PELT_ERROR_DATA,
-        "engine %s: it has %u points of %u values and %u controls, but no key points shown are for as many",
-        view->options.engine_name, pelt_engine_points(engine), pelt_engine_components(engine),
-        pelt_engine_controls(engine));
+    return pelt_fail(error, PELT_ERROR_DATA,
+                     "engine %s: has %u points of %u values and %u controls, which match none of the key points shown",
+                     view->options.engine_name, pelt_engine_points(engine), pelt_engine_components(engine),
+                     pelt_engine_controls(engine));
 }
 
 static pelt_result arrange(pelt_view *view, pelt_error *error) {

@@ -214,15 +214,14 @@ static bool may_ask(request *r, const char *url) {
     MHD_get_connection_values(r->connection, MHD_HEADER_KIND, note_header, given);
     const header *host = &given[0], *origin = &given[1], *site = &given[2], *key = &given[3];
     if (host->count != 1 || !names_us(s, host->value, "")) {
-        answer_error(r, MHD_HTTP_FORBIDDEN, "this is pelt view at 127.0.0.1:%u, which answers to no other name",
-                     s->port);
+        answer_error(r, MHD_HTTP_FORBIDDEN, "pelt view answers only to 127.0.0.1:%u", s->port);
         return false;
     }
     bool foreign = origin->count > 1 || (origin->count && !names_us(s, origin->value, "http://")) || site->count > 1 ||
                    (site->count && strcmp(site->value ? site->value : "", "same-origin") &&
                     strcmp(site->value ? site->value : "", "none"));
     if (foreign && strcmp(url, "/")) { /* links to the page may be anywhere */
-        answer_error(r, MHD_HTTP_FORBIDDEN, "pelt view only answers its own page");
+        answer_error(r, MHD_HTTP_FORBIDDEN, "pelt view answers only its own page");
         return false;
     }
     bool page = strncmp(url, "/data/", 6) && strncmp(url, "/api/", 5);
@@ -243,7 +242,7 @@ bool client_gone(const request *r) {
 static void finish_task(view_task *task, bool stopping) {
     request *r = (request *)task;
     if (client_gone(r))
-        answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "nobody waits for this any more");
+        answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "nothing is waiting for this any more");
     else if (stopping)
         answer_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "pelt view is ending");
     else
@@ -290,7 +289,7 @@ static bool body_length(request *r, uint64_t most, uint64_t *length) {
     char *end;
     *length = 0;
     if (given[0].count > 1 || (given[0].count && given[1].count))
-        return answer_error(r, MHD_HTTP_BAD_REQUEST, "the length of the body is given twice"), false;
+        return answer_error(r, MHD_HTTP_BAD_REQUEST, "the length of the body was sent twice"), false;
     if (!text) return answer_error(r, MHD_HTTP_LENGTH_REQUIRED, "the length of the body is missing"), false;
     errno = 0;
     *length = strtoull(text, &end, 10);
@@ -498,7 +497,8 @@ static pelt_result open_listener(pelt_server *s, uint16_t port, pelt_error *erro
     if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&address, sizeof address) || listen(s->listener, 256) ||
         getsockname(s->listener, (struct sockaddr *)&address, &size)) {
         if (errno == EADDRINUSE)
-            return pelt_fail(error, PELT_ERROR_FILE, "port %u is in use; name another, or none for a free one", port);
+            return pelt_fail(error, PELT_ERROR_FILE,
+                             "port %u is in use; choose another, or leave out --port to take a free one", port);
         return pelt_fail(error, PELT_ERROR_FILE, "port %u of 127.0.0.1 cannot be opened: %s", port, strerror(errno));
     }
     s->port = ntohs(address.sin_port);
@@ -535,7 +535,7 @@ static pelt_result start_threads(pelt_server *s, pelt_error *error) {
 
 pelt_server *pelt_server_start(pelt_view *view, const pelt_server_options *options, pelt_error *error) {
     if (options->port > UINT16_MAX)
-        return pelt_fail_option(error, "port", "expected at most %u, not %u", UINT16_MAX, options->port), NULL;
+        return pelt_fail_option(error, "port", " must be at most %u, not %u", UINT16_MAX, options->port), NULL;
     pelt_server *s = calloc(1, sizeof *s);
     if (!s) return pelt_no_memory(error), NULL;
     s->view = view, s->folder = options->folder, s->listener = -1;
@@ -543,7 +543,7 @@ pelt_server *pelt_server_start(pelt_view *view, const pelt_server_options *optio
     pthread_mutex_init(&s->mutex, NULL);
     pthread_cond_init(&s->clock_change, NULL);
     if (!make_key(s->key))
-        pelt_fail(error, PELT_ERROR_FILE, "the system provides no random numbers for a key");
+        pelt_fail(error, PELT_ERROR_FILE, "the system provides no random numbers for the key");
     else if (!open_listener(s, (uint16_t)options->port, error) && !start_threads(s, error))
         return s;
     pelt_server_stop(s);

@@ -76,7 +76,7 @@ def frames_of_actions(rig, names, step=1):
     """A request for each action by name; without names for all of the armature."""
     actions = [action_of(name) for name in names] or actions_of(rig)
     if not actions:
-        raise Problem(f"There is no action with bones of '{rig.name}': animate it, or use the frames of the scene.")
+        raise Problem(f"There is no action for the bones of '{rig.name}': animate it, or use the frames of the scene.")
     found = []
     for action in actions:
         if not curves(action):
@@ -344,7 +344,7 @@ def _suspect(part):
 
 def _changed(part, frame, count):
     what = f"has {count} vertices in frame {frame} but {part.count} at rest" if count != part.count else f"has other faces in frame {frame} than at rest"
-    return f"'{part.name}' {what}: a skin needs the same mesh in all frames, so switch off the modifier that changes it{_suspect(part)}."
+    return f"'{part.name}' {what}: a skin needs the same mesh in every frame, so switch off the modifier that changes it{_suspect(part)}."
 
 
 def _sheared(subject, tracks):
@@ -364,7 +364,7 @@ def _sheared(subject, tracks):
         return []
     name = subject.joint_names[where]
     return [
-        f"'{name}' is sheared by an uneven scale above it (by {worst:.2g}), which no player plays: apply that scale, or set the bone's Inherit "
+        f"'{name}' is sheared by an uneven scale above it (by {worst:.2g}), which no player supports: apply that scale, or set the bone's Inherit "
         f"Scale to Aligned."
     ]
 

@@ -51,7 +51,7 @@ class Glb:
         with open(path, "rb") as file:
             data = file.read()
         if data[:4] != b"glTF":
-            raise Problem(f"{path} is no .glb file.")
+            raise Problem(f"{path} is not a .glb file.")
         length = struct.unpack_from("<I", data, 12)[0]
         self.json = json.loads(data[20 : 20 + length])
         self.bytes = bytearray(data[20 + length + 8 :])

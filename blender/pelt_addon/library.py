@@ -27,7 +27,7 @@ def pelt():
             except ImportError:
                 _missing = (
                     f"pelt's library for {platform.system()} on {platform.machine()} is not in this add-on: build the zip on such a "
-                    f"machine (python3 blender/make_zip.py), or let PELT_LIBRARY name the library, and restart Blender ({carried})"
+                    f"machine (python3 blender/make_zip.py), or name the library in PELT_LIBRARY, and restart Blender ({carried})"
                 )
                 sys.modules.pop(f"{__package__}.pelt", None)
     if _found is None:

@@ -24,7 +24,7 @@ def make_rig(context, player, requests, most_keys=32):
     subject = player.subject
     data = read(player.skin.to_bytes())
     if has_negative_weights(player.skin):
-        raise Problem("The skin has negative weights, which Blender does not have: fit again, so that they can be refitted to the examples.")
+        raise Problem("The skin has negative weights, which Blender does not support: fit again, so that they can be refitted to the examples.")
     collection = result_collection(context, subject)
     shapes, blends = _frames(player, data, requests)
     rig, bones = subject.rig, player.skin.joint_names
@@ -118,7 +118,7 @@ def _frames(player, data, requests):
     if not player.skin.has_corrective:
         return [], []
     if data.driven:
-        raise Problem("This skin has driven joints and a corrective: its rig would need both at once, so fit one without the other.")
+        raise Problem("This skin has both driven joints and a corrective, which a Blender rig cannot combine: fit with one or the other.")
     shapes, blends = [], []
     vertex = np.repeat(np.arange(len(data.positions)), np.diff(data.first))
     bind = np.zeros((data.joint_count, 4, 4))

@@ -59,7 +59,7 @@ def player_for(context):
 def result_for(context):
     rig = selected_armature(context)
     if rig is None or rig.name not in sessions:
-        raise Problem("The examples are not in memory: fit again.")
+        raise Problem("The examples are no longer in memory: fit again.")
     return sessions[rig.name]
 
 
@@ -109,7 +109,7 @@ def show_result(context, result):
 
 
 class PELT_OT_fit(Reported, bpy.types.Operator):
-    """Evaluates the selected character over the frames and fits a skin to it, in the background"""
+    """Evaluate the selected character over the frames and fit a skin to it in the background"""
 
     bl_idname, bl_label = "pelt.fit", "Fit a Skin"
 
@@ -182,7 +182,7 @@ class PELT_OT_fit(Reported, bpy.types.Operator):
 
 
 class PELT_OT_cancel(Reported, bpy.types.Operator):
-    """Stops the fit that is running"""
+    """Stop the running fit"""
 
     bl_idname, bl_label = "pelt.cancel", "Cancel"
 
@@ -193,7 +193,7 @@ class PELT_OT_cancel(Reported, bpy.types.Operator):
 
 
 class PELT_OT_preview(Reported, bpy.types.Operator):
-    """Plays the skin beside the original, on every change of frame or pose"""
+    """Play the skin beside the original, following every change of frame or pose"""
 
     bl_idname, bl_label, bl_options = "pelt.preview", "Preview", {"REGISTER", "UNDO"}
 
@@ -203,18 +203,18 @@ class PELT_OT_preview(Reported, bpy.types.Operator):
 
 
 class PELT_OT_preview_remove(Reported, bpy.types.Operator):
-    """Removes the preview; the skin in this session stays"""
+    """Remove the preview; the skin stays available in this session"""
 
     bl_idname, bl_label, bl_options = "pelt.preview_remove", "Remove Preview", {"REGISTER", "UNDO"}
 
     def work(self, context):
         rig = selected_armature(context)
         if rig is None or not preview.remove(rig.name):
-            raise Problem("There is no preview of what is selected.")
+            raise Problem("The selection has no preview.")
 
 
 class PELT_OT_bake_keys(Reported, bpy.types.Operator):
-    """Makes objects with a shape key for every frame, and keyframes: they need neither pelt nor the armature"""
+    """Make objects with a shape key and keyframes for every frame; they need neither pelt nor the armature"""
 
     bl_idname, bl_label, bl_options = "pelt.bake_keys", "Bake to Shape Keys", {"REGISTER", "UNDO"}
 
@@ -225,7 +225,7 @@ class PELT_OT_bake_keys(Reported, bpy.types.Operator):
 
 
 class PELT_OT_make_rig(Reported, bpy.types.Operator):
-    """Makes the skin a rig of Blender's own: fitted weights as vertex groups, driven joints as bones with constraints and drivers, the corrective as shape keys with keyframes"""
+    """Turn the skin into a native Blender rig: fitted weights as vertex groups, driven joints as bones with constraints and drivers, the corrective as shape keys with keyframes"""
 
     bl_idname, bl_label, bl_options = "pelt.make_rig", "Make a Rig", {"REGISTER", "UNDO"}
 
@@ -235,7 +235,7 @@ class PELT_OT_make_rig(Reported, bpy.types.Operator):
         if has_negative_weights(player.skin) and subject.armature in sessions:
             examples = sessions[subject.armature].examples
             player = preview.Player(subject, player.skin.convex([clip for clip, _ in examples.clips.values()]))
-            self.report({"INFO"}, "Weights were refitted so that none is negative: Blender has no others.")
+            self.report({"INFO"}, "Weights were refitted so that none is negative, since Blender cannot use negative ones.")
         made, left = make_rig(context, player, requests_of(context, subject.rig), context.scene.pelt.keys)
         return f"Made {', '.join(thing.name for thing in made)}; shape keys leave out {left:.2g} at most."
 
@@ -256,16 +256,16 @@ class PathOperator(Reported):
 
     def path(self):
         if not self.filepath:
-            raise Problem("No file is named: give filepath.")
+            raise Problem("No file was named: set filepath.")
         return bpy.path.ensure_ext(bpy.path.abspath(self.filepath), self.ending)
 
 
 class PELT_OT_point_cache(PathOperator, bpy.types.Operator):
-    """Writes what the skin makes of the frames as .pc2, in each object's own vertex order"""
+    """Write the frames as the skin deforms them, as .pc2 in each object's own vertex order"""
 
     bl_idname, bl_label, ending = "pelt.point_cache", "Point Cache", ".pc2"
 
-    space: bpy.props.EnumProperty(items=[("OBJECT", "Object", "As the Mesh Cache modifier reads it"), ("WORLD", "World", "The scene's space")])
+    space: bpy.props.EnumProperty(items=[("OBJECT", "Object", "In each object's own space, as the Mesh Cache modifier reads it"), ("WORLD", "World", "The scene's space")])
 
     def work(self, context):
         player = player_for(context)
@@ -274,7 +274,7 @@ class PELT_OT_point_cache(PathOperator, bpy.types.Operator):
 
 
 class PELT_OT_save_skin(PathOperator, bpy.types.Operator):
-    """Writes the skin as a .pelt file, for pelt's run time"""
+    """Write the skin as a .pelt file for pelt's run time"""
 
     bl_idname, bl_label, ending = "pelt.save_skin", "Save Skin", ".pelt"
 
@@ -284,7 +284,7 @@ class PELT_OT_save_skin(PathOperator, bpy.types.Operator):
 
 
 class PELT_OT_save_examples(PathOperator, bpy.types.Operator):
-    """Writes the examples as a .glb with a point cache for each clip, for the program pelt"""
+    """Write the examples as a .glb with a point cache per clip, for the program pelt"""
 
     bl_idname, bl_label, ending = "pelt.save_examples", "Save Examples", ".glb"
 
@@ -294,12 +294,12 @@ class PELT_OT_save_examples(PathOperator, bpy.types.Operator):
 
 
 class PELT_OT_export_gltf(PathOperator, bpy.types.Operator):
-    """Writes the character with the skin as plain glTF, which any engine plays: weights, joints, morph targets, materials"""
+    """Write the character with its skin as plain glTF that any engine plays: weights, joints, morph targets, materials"""
 
     bl_idname, bl_label, ending = "pelt.export_gltf", "Export glTF", ".glb"
 
-    targets: bpy.props.IntProperty(name="Morph Targets", default=0, min=0, max=65535, description="At most; 0: as many as every player has")
-    influences: bpy.props.IntProperty(name="Joints per Vertex", default=4, min=0, description="More are refused, since many players read 4; 0: any")
+    targets: bpy.props.IntProperty(name="Morph Targets", default=0, min=0, max=65535, description="Most morph targets; 0: as many as every player supports")
+    influences: bpy.props.IntProperty(name="Joints per Vertex", default=4, min=0, description="Most joints per vertex, since many players read 4; more are refused. 0: any number")
     materials: bpy.props.BoolProperty(name="Materials", default=True)
 
     def work(self, context):

@@ -76,7 +76,7 @@ class PELT_PT_preview(Panel, bpy.types.Panel):
             diagonal = collection["pelt_diagonal"]
             layout.label(text=f"Now: {100 * rms / diagonal:.3f}%, max {100 * largest / diagonal:.3f}%")
         if len(settings.worst):
-            layout.label(text="Worst frames, and their rms:")
+            layout.label(text="Worst frames and their rms:")
             layout.template_list("PELT_UL_worst", "", settings, "worst", settings, "worst_index", rows=4)
 
 

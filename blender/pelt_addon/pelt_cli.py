@@ -10,23 +10,23 @@ import sys
 
 
 def words():
-    found = argparse.ArgumentParser(prog="pelt_cli.py", description="Fits a skin to a character in a .blend, and writes what it is asked for.")
-    found.add_argument("--object", action="append", default=[], help="an object of the character, or its armature; can be repeated")
+    found = argparse.ArgumentParser(prog="pelt_cli.py", description="Fits a skin to a character in a .blend file and writes the results you ask for.")
+    found.add_argument("--object", action="append", default=[], help="an object of the character, or its armature; may be repeated")
     found.add_argument("--method", default="default", help="default, kernel, eigen, wpsd, psd, joints or ssd")
     found.add_argument("--options", default="", help='further options of the fit, such as "per_vertex=20 seed=3"')
-    found.add_argument("--holdout", type=float, default=0.2, help="the fraction of the frames that is held out")
-    found.add_argument("--actions", help="actions to use, with commas between; 'all': those of the armature; without: the frames of the scene")
-    found.add_argument("--frames", help="FIRST:LAST of the scene")
+    found.add_argument("--holdout", type=float, default=0.2, help="fraction of the frames to hold out")
+    found.add_argument("--actions", help="actions to use, separated by commas; 'all': every action of the armature; default: the frames of the scene")
+    found.add_argument("--frames", help="frames of the scene to use, FIRST:LAST")
     found.add_argument("--step", type=int, default=1)
-    found.add_argument("--all-bones", action="store_true", help="control bones too")
-    found.add_argument("-o", "--gltf", help="the character with the skin as plain glTF (.glb)")
-    found.add_argument("--skin", help="the skin (.pelt)")
-    found.add_argument("--examples", help="the examples (.glb, with a point cache for each clip)")
-    found.add_argument("--cache", help="the frames as the skin makes them (.pc2)")
-    found.add_argument("--make-rig", action="store_true", help="make a rig of Blender's own")
+    found.add_argument("--all-bones", action="store_true", help="use control bones too")
+    found.add_argument("-o", "--gltf", help="write the character with its skin as plain glTF (.glb)")
+    found.add_argument("--skin", help="write the skin (.pelt)")
+    found.add_argument("--examples", help="write the examples (.glb, with a point cache per clip)")
+    found.add_argument("--cache", help="write the frames as the skin deforms them (.pc2)")
+    found.add_argument("--make-rig", action="store_true", help="make a native Blender rig")
     found.add_argument("--bake-keys", action="store_true", help="make objects with a shape key for every frame")
     found.add_argument("--preview", action="store_true", help="make the preview")
-    found.add_argument("--save", help="save the .blend with what was made")
+    found.add_argument("--save", help="save the .blend with the results")
     return found
 
 

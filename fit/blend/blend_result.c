@@ -91,9 +91,10 @@ void pelt_blend_finish(pelt_fitting *f, const pelt_candidates *candidates, const
             positions[3 * v + c] = (float)(result->rest[point][c] * gram->rest_scale + gram->center[c]);
     }
     if (unsound)
-        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "unsound",
-                  "%u vertices have no fit and keep the file's weights, the first is vertex %u: look at their examples",
-                  unsound, first_unsound);
+        pelt_find(
+            &f->report.findings, f->arena, PELT_WARNING, "unsound",
+            "%u vertices could not be fitted and keep the file's weights; the first is vertex %u: check their examples",
+            unsound, first_unsound);
     f->model.influences = out;
     f->model.positions = positions;
 }
@@ -147,9 +148,8 @@ void pelt_report_twins(pelt_fitting *f, const pelt_candidates *candidates) {
             if (!count++) one = skeleton->names[joint], other = skeleton->names[leader];
         }
     if (count)
-        pelt_find(
-            &f->report.findings, f->arena, PELT_WARNING, "twins",
-            "%u joint%s with weight in the file never move%s relative to another in the examples (\"%s\" and \"%s\"): "
-            "the file decides between them; examples that move them apart would",
-            count, count > 1 ? "s" : "", count > 1 ? "" : "s", one, other);
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "twins",
+                  "%u joint%s with weight in the file never move%s relative to another in the examples (\"%s\" and "
+                  "\"%s\"), so the file's weights decide between them; add examples that move them apart",
+                  count, count > 1 ? "s" : "", count > 1 ? "" : "s", one, other);
 }

@@ -151,10 +151,10 @@ static bone *make_bones(pelt_arena *arena, const pelt_mesh *mesh, const pelt_ske
 pelt_result pelt_distance_weights(pelt_arena *arena, const pelt_mesh *mesh, const pelt_skeleton *skeleton,
                                   uint32_t influences, uint32_t threads, pelt_influences *out, pelt_error *error) {
     if (influences > 64)
-        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u influences per vertex were requested; at most 64 are possible",
+        return pelt_fail(error, PELT_ERROR_ARGUMENT, "%u influences per vertex are too many; at most 64 are possible",
                          influences);
     if (!skeleton->joint_count)
-        return pelt_fail(error, PELT_ERROR_DATA, "there are no joints to measure the distance of the vertices to");
+        return pelt_fail(error, PELT_ERROR_DATA, "the character has no joints to measure distances from");
     size_t n = mesh->vertex_count;
     distance_job job = {.mesh = mesh, .joint_count = skeleton->joint_count, .most = influences ? influences : 4};
     job.bones = make_bones(arena, mesh, skeleton, &job.bone_count);

@@ -360,8 +360,8 @@ pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
     uint32_t first = 0, singular = open_set(&s, f, &first);
     if (singular)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "singular-bind",
-                  "%u joints are bound by a matrix that has no inverse and drive nothing, the first is \"%s\"",
-                  singular, skeleton->names[first]);
+                  "%u joints have a bind matrix without an inverse and drive nothing; the first is \"%s\"", singular,
+                  skeleton->names[first]);
     pelt_affine *matrices = NULL;
     pelt_result result = pelt_example_matrices(f, &matrices, error);
     if (result) return result;
@@ -371,7 +371,7 @@ pelt_result pelt_choose_driven(pelt_fitting *f, pelt_error *error) {
     else
         apply_automatic(&s, matrices);
     if (!result && (uint64_t)skeleton->joint_count + s.count > 65536)
-        result = pelt_fail(error, PELT_ERROR_DATA, "%u driven joints are more than a skin can hold: drive fewer joints",
+        result = pelt_fail(error, PELT_ERROR_DATA, "%u driven joints are more than a skin can hold; drive fewer joints",
                            s.count);
     f->model.driven = s.list, f->model.driven_names = s.names;
     f->model.driven_count = result ? 0 : s.count;

@@ -100,7 +100,7 @@ pelt_result pelt_find_candidates(pelt_fitting *f, const pelt_affine *matrices, c
     uint32_t *fill = PELT_NEW(f->arena, n, uint32_t);
     for (uint32_t i = 0; i < order_count; i++) members[first[group[i]] + fill[group[i]]++] = order[i].index;
     *out = (pelt_candidates){kept, first, members};
-    if (!kept) return pelt_fail(error, PELT_ERROR_DATA, "no joint is left that the fit may use: drop fewer of them");
+    if (!kept) return pelt_fail(error, PELT_ERROR_DATA, "no joint is left for the fit to use; drop fewer");
     return PELT_OK;
 }
 

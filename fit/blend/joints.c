@@ -206,18 +206,17 @@ static void report(pelt_joining *w) {
                                                 .rest_deficient = rest};
     if (count)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "rank-deficient",
-                  "%u vertices are rank-deficient, the first is vertex %u: their joints move too similarly in the "
+                  "%u vertices are rank-deficient (the first is vertex %u): their joints move too similarly in the "
                   "examples to determine their weights, so the smallest weights that fit were used",
                   count, deficient[0]);
     if (rest_count)
-        pelt_find(
-            &f->report.findings, f->arena, PELT_WARNING, "rest-deficient",
-            "the rest positions of %u vertices are rank-deficient, the first is vertex %u: their blend is singular in "
-            "all examples, so they keep the file's position in the undetermined directions",
-            rest_count, rest[0]);
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "rest-deficient",
+                  "the rest positions of %u vertices are rank-deficient (the first is vertex %u): their blend is "
+                  "singular in all examples, so they keep the file's position in the undetermined directions",
+                  rest_count, rest[0]);
     if (3 * w->gram.examples < w->most + 2)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "few-examples",
-                  "%zu examples are fewer than the unknowns of a vertex need: give more, or ask for fewer influences",
+                  "%zu examples are too few for the unknowns of a vertex: add examples, or allow fewer influences",
                   w->gram.examples);
     pelt_report_twins(f, &w->candidates);
 }

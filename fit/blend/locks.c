@@ -35,9 +35,9 @@ static pelt_result lock_painted(pelt_fitting *f, pelt_locks *out, pelt_error *er
     bool found = false;
     if (!color) return PELT_OK;
     if (!colors)
-        return pelt_fail_option(error, "lock_color",
-                                "no colours are painted on the vertices (COLOR_0 of the file); paint some, or list the "
-                                "vertices (lock_vertices)");
+        return pelt_fail_option(
+            error, "lock_color",
+            "the mesh has no vertex colours (COLOR_0); paint some, or list the vertices (lock_vertices)");
     if (!out->points) out->points = PELT_NEW(f->arena, f->points.count, bool);
     for (uint32_t v = 0; v < f->model.vertex_count; v++)
         if (pelt_painted_color(colors + 3 * (size_t)v) == color) out->points[f->points.of_vertex[v]] = found = true;

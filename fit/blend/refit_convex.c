@@ -58,7 +58,7 @@ static pelt_result mend(void *user, pelt_error *error) {
     pelt_result result = pelt_model_unpack(m->f.arena, skin, &m->f.model, error);
     if (result) return result;
     if (skin->vertex_count != m->f.bundle->mesh.vertex_count || skin->joint_count != m->f.bundle->skeleton.joint_count)
-        return pelt_fail(error, PELT_ERROR_DATA, "the skin was made for another character than %s", m->f.bundle->path);
+        return pelt_fail(error, PELT_ERROR_DATA, "the skin was made for a character other than %s", m->f.bundle->path);
     if ((result = pelt_check_mesh(m->f.model.mesh_hash, m->f.bundle, error))) return result;
     if (!m->f.examples.count) return pelt_fail(error, PELT_ERROR_DATA, "there are no examples to refit the weights to");
     if ((result = pelt_check_examples(m->f.bundle, m->f.examples, true, error))) return result;

@@ -353,14 +353,13 @@ static void report(weighing *w) {
     for (uint32_t p = w->f->points.count; p-- > 0;)
         if (sqrt(w->result.errors[p] / (double)w->gram.examples) > unexplained) count++, first = w->f->points.vertex[p];
     if (count)
-        pelt_find(
-            &f->report.findings, f->arena, PELT_WARNING, "unexplained",
-            "%u vertices are farther than %g%% of the diagonal from where any weights put them, the first is vertex "
-            "%u: no joint explains how they move",
-            count, 100 * unexplained, first);
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "unexplained",
+                  "%u vertices are more than %g%% of the diagonal away from where any weights can put them (the first "
+                  "is vertex %u): no joint explains their motion",
+                  count, 100 * unexplained, first);
     if (3 * w->gram.examples < w->most)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "few-examples",
-                  "%zu examples are fewer than the weights of a vertex need: give more, or ask for fewer influences",
+                  "%zu examples are too few for the weights of a vertex: add examples, or allow fewer influences",
                   w->gram.examples);
     pelt_report_twins(f, &w->candidates);
 }

@@ -42,7 +42,7 @@ static pelt_result parse_limit(const char *text, int length, pelt_budget *budget
     char *end;
     double value = strtod(text, &end);
     if (end == text || end > text + length || !(value > 0 && isfinite(value)))
-        return pelt_fail_option(error, "budget", "\"%.*s\" does not begin with a number above 0", length, text);
+        return pelt_fail_option(error, "budget", "\"%.*s\" does not begin with a positive number", length, text);
     while (*end == ' ') end++;
     size_t size = end < text + length ? (size_t)(text + length - end) : 0;
     while (size && end[size - 1] == ' ') size--;
@@ -51,22 +51,23 @@ static pelt_result parse_limit(const char *text, int length, pelt_budget *budget
         if (strlen(unit->name) != size || strncmp(unit->name, end, size)) continue;
         double *field = field_of(budget, unit);
         if (*field > 0)
-            return pelt_fail_option(error, "budget", "\"%.*s\" limits what another entry limits too: keep one of them",
-                                    length, text);
+            return pelt_fail_option(error, "budget",
+                                    "\"%.*s\" limits the same thing as another entry; keep one of them", length, text);
         *field = value * unit->scale;
         return PELT_OK;
     }
-    return pelt_fail_option(error, "budget", "\"%.*s\" is no unit: use %s", (int)size, end, KNOWN);
+    return pelt_fail_option(error, "budget", "\"%.*s\" is not a unit; use %s", (int)size, end, KNOWN);
 }
 
 /* A limit in total and one per vertex, or in scene units and in percent, are two words for one thing. */
 static pelt_result check_pairs(const pelt_budget *b, pelt_error *error) {
-    const char *twice = b->bytes > 0 && b->bytes_per_vertex > 0       ? "bytes, in all and per vertex"
-                        : b->seconds > 0 && b->seconds_per_vertex > 0 ? "time, in all and per vertex"
+    const char *twice = b->bytes > 0 && b->bytes_per_vertex > 0       ? "bytes, total and per vertex"
+                        : b->seconds > 0 && b->seconds_per_vertex > 0 ? "time, total and per vertex"
                         : b->error > 0 && b->error_fraction > 0       ? "the error, in units and in %"
                                                                       : NULL;
     if (!twice) return PELT_OK;
-    return pelt_fail_option(error, "budget", "there are two limits of %s, which may contradict: keep one", twice);
+    return pelt_fail_option(error, "budget", "there are two limits on %s, which may contradict each other; keep one",
+                            twice);
 }
 
 pelt_result pelt_budget_check(const pelt_budget *b, pelt_error *error) {
@@ -74,7 +75,7 @@ pelt_result pelt_budget_check(const pelt_budget *b, pelt_error *error) {
                              b->error, b->error_fraction};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (!(values[i] >= 0 && isfinite(values[i])))
-            return pelt_fail_option(error, "budget", "%g is not a limit: limits are above 0, and 0 is none", values[i]);
+            return pelt_fail_option(error, "budget", "limits must be positive, or 0 for none, not %g", values[i]);
     return check_pairs(b, error);
 }
 
@@ -89,10 +90,10 @@ pelt_result pelt_budget_parse(const char *text, pelt_budget *budget, pelt_error 
         at += length;
         if (!*at) break;
         at++;
-        if (!at[strspn(at, " ")]) return pelt_fail_option(error, "budget", "nothing follows the last comma");
+        if (!at[strspn(at, " ")]) return pelt_fail_option(error, "budget", "there is nothing after the last comma");
     }
     if (!memcmp(budget, &(pelt_budget){0}, sizeof *budget))
-        return pelt_fail_option(error, "budget", "is empty: give limits such as \"500 kB, 20 us, 1 mm\"");
+        return pelt_fail_option(error, "budget", " is empty; give limits such as \"500 kB, 20 us, 1 mm\"");
     return pelt_budget_check(budget, error);
 }
 

@@ -221,7 +221,7 @@ static pelt_result screen(choosing *s, double high, pelt_error *error) {
         const pelt_contender *best = leader(s);
         if (s->list[i].options.blend == PELT_BLEND_JOINTS && best && best->rel_err < LITTLE_LEFT) {
             s->list[i].is_racing = false;
-            s->list[i].remark = "not tried: others leave little";
+            s->list[i].remark = "not tried: little error is left";
             continue;
         }
         pelt_result result = try_one(s, &s->list[i], end, error);
@@ -356,21 +356,20 @@ static pelt_result refuse(choosing *s, pelt_error *error) {
     for (const pelt_contender *c = s->list; c < s->list + s->count; c++)
         if (c->fold_count && (!small || share(s, c) < share(s, small))) small = c;
     const pelt_contender *reaching = s->budget.error > 0 ? best_without(s, no_cost) : NULL;
-    if (!small) return pelt_fail(error, PELT_ERROR_DATA, "no method can be fitted: %s", s->list[0].remark);
+    if (!small) return pelt_fail(error, PELT_ERROR_DATA, "no method could be fitted: %s", s->list[0].remark);
     if (accurate && reaching)
-        return pelt_fail(
-            error, PELT_ERROR_DATA,
-            "budget: nothing is within it: the most accurate within its size and time has %s (%s); allow that "
-            "error, or %s (%s)",
-            cost_text(s, accurate), pelt_contender_name(s->arena, accurate), cost_text(s, reaching),
-            pelt_contender_name(s->arena, reaching));
+        return pelt_fail(error, PELT_ERROR_DATA,
+                         "budget: no method is within it; the most accurate within its size and time has %s (%s): "
+                         "allow that error, or %s (%s)",
+                         cost_text(s, accurate), pelt_contender_name(s->arena, accurate), cost_text(s, reaching),
+                         pelt_contender_name(s->arena, reaching));
     if (accurate)
         return pelt_fail(
             error, PELT_ERROR_DATA,
-            "budget: nothing reaches the error; the most accurate has %s (%s): allow more, or add examples",
+            "budget: no method reaches the error; the most accurate has %s (%s): allow more, or add examples",
             cost_text(s, accurate), pelt_contender_name(s->arena, accurate));
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "budget: nothing is within it; the cheapest has %s (%s): allow at least %.2g times as much%s",
+                     "budget: no method is within it; the cheapest has %s (%s): allow at least %.2g times as much%s",
                      cost_text(s, small), pelt_contender_name(s->arena, small), share(s, small) + 0.005,
                      s->budget.bytes > 0 && s->budget.seconds > 0 ? " of both" : "");
 }
@@ -545,11 +544,11 @@ static const char *explain(choosing *s, const pelt_contender *c) {
     if (!c->fold_count) return "there are too few examples to hold some out, so nothing was compared";
     if (s->budget.error > 0) return "the smallest within the budget that reaches the error";
     if (!next) return "the only one within the budget";
-    const char *images = !s->imaged.fold_count ? ""
-                         : s->plain
-                             ? pelt_arena_format(s->arena, "; mirror images leave %.2f of its error", s->imaged_left)
-                             : pelt_arena_format(s->arena, "; %s", s->imaged.remark);
-    return pelt_arena_format(s->arena, "the most accurate%s on held-out examples: %s has %.2f times its error%s",
+    const char *images =
+        !s->imaged.fold_count ? ""
+        : s->plain ? pelt_arena_format(s->arena, "; mirror images reduce its error to %.2f of that", s->imaged_left)
+                   : pelt_arena_format(s->arena, "; %s", s->imaged.remark);
+    return pelt_arena_format(s->arena, "the most accurate%s on held-out examples; %s has %.2f times its error%s",
                              s->budget.bytes > 0 || s->budget.seconds > 0 ? " within the budget" : "",
                              pelt_contender_name(s->arena, next), next->rms / fmax(c->rms, 1e-300), images);
 }
@@ -645,12 +644,12 @@ static pelt_result check(const choosing *s, const pelt_fit_options *o, pelt_erro
                                 : o->blend  ? "blend"
                                 : o->preset ? "preset"
                                             : "corrective",
-                                "is what pelt_choose chooses: leave it 0, or call pelt_fit");
+                                " must be 0, since pelt_choose chooses it; or call pelt_fit");
     if (o && o->holdout != 0)
-        return pelt_fail_option(error, "holdout", "is for a single method: choosing has folds of its own");
+        return pelt_fail_option(error, "holdout", " applies to a single method; choosing holds examples out by itself");
     if (!s->examples.count)
         return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: there are no examples to choose by: name clips that have frames and true positions",
+                         "%s: has no examples to choose by; name clips that have frames and true positions",
                          s->bundle->path);
     return pelt_check_examples(s->bundle, s->examples, true, error);
 }

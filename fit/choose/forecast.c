@@ -131,12 +131,12 @@ pelt_result pelt_doubt_forecast(pelt_arena *arena, const pelt_bundle *bundle, pe
     size_t few = held ? pelt_few_with_most(held->frame_count, held->frame_rms, &share) : 0;
     if (few)
         pelt_find(findings, arena, PELT_WARNING, "few-hold-most",
-                  "%zu of %u held-out examples have %.0f%% of the squared error: they lie beyond the others, and say "
-                  "little of new poses; examples between would help",
+                  "%zu of %u held-out examples cause %.0f%% of the squared error: they lie outside the range of the "
+                  "others, so the forecast says little about new poses; add examples in between",
                   few, held->frame_count, 100 * share);
     if (movers > 1 && !together)
         pelt_find(findings, arena, PELT_WARNING, "one-joint-each",
-                  "every example moves one joint alone, so nothing shows how the skin looks when several move: expect "
-                  "larger errors there than in the held-out examples, and add some that move several");
+                  "every example moves a single joint, so none shows the skin when several joints move: expect larger "
+                  "errors there than in the held-out examples, and add examples that move several");
     return PELT_OK;
 }

@@ -62,7 +62,7 @@ static void note_inseparable(pelt_fitting *f, const pelt_poses *p) {
             uint32_t first = p->members[p->movers[g].first], other = p->members[p->movers[g].first + k];
             if (pelt_joint_hops(skeleton, first, other) <= NEAR) continue;
             pelt_find(&f->report.findings, f->arena, PELT_WARNING, "not-told-apart",
-                      "%s and %s move as one in every example, so nothing tells what each of them does: add examples "
+                      "%s and %s move together in every example, so their effects cannot be told apart; add examples "
                       "that move only one of them",
                       skeleton->names[first], skeleton->names[other]);
             break;
@@ -79,17 +79,15 @@ void pelt_note_poses(pelt_fitting *f, const pelt_poses *p, const pelt_kernel_inp
         few ? pelt_arena_format(f->arena, "%s turn by less than 10 degrees; ", names_of(f, p, few, list)) : "";
     uint32_t count = list_wishes(p, inputs, u, false, list);
     if (count)
-        pelt_find(
-            &f->report.findings, f->arena, PELT_WARNING, "poses",
-            "the examples tell too little about what drives the skin: of examples that are left out, %.0f%% of the "
-            "displacements are not predicted; %sno example moves one of these alone, and poses that do, as far "
-            "as they go, would help most: %s",
-            100 * fmin(left, 1), hardly, names_of(f, p, count, list));
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "poses",
+                  "the examples show too little of what drives the skin: %.0f%% of the displacements in held-out "
+                  "examples are not predicted; %sno example moves any of these alone, and poses that do, over their "
+                  "full range, would help most: %s",
+                  100 * fmin(left, 1), hardly, names_of(f, p, count, list));
     else if (missed > MUCH)
-        pelt_find(
-            &f->report.findings, f->arena, PELT_WARNING, "not-driven",
-            "the poses explain the examples poorly: %.0f%% of the displacements are left in training; %seither "
-            "the examples are noisy, or something that drives the skin is not among the file's joints: give it as "
-            "a named control, or leave out the examples that it changes",
-            100 * missed, hardly);
+        pelt_find(&f->report.findings, f->arena, PELT_WARNING, "not-driven",
+                  "the poses explain the examples poorly: %.0f%% of the training displacements remain; %seither the "
+                  "examples are noisy, or the skin depends on something that is not a joint of the file: add it as a "
+                  "named control, or leave out the examples that it affects",
+                  100 * missed, hardly);
 }

@@ -136,8 +136,8 @@ pelt_result pelt_refuse_count(const pelt_fitting *f, size_t count, const char *w
     if (frames < count) frames = count;
     size_t every = (frames + most - 1) / most;
     pelt_fail(error, PELT_ERROR_DATA,
-              "%zu %s are more than the %u that the corrective \"%s\" takes: train on every n-th frame of the clips, "
-              "n = %zu, or on fewer clips",
+              "%zu %s are more than the %u that the corrective \"%s\" can take: train on every n-th frame of the "
+              "clips, n = %zu, or on fewer clips",
               count, what, most, pelt_corrective_name(f->options.corrective), every);
     return pelt_advise(error, "every", (double)every);
 }
@@ -165,8 +165,8 @@ static pelt_examples fewer_examples(pelt_fitting *f) {
     pelt_examples kept = pelt_fewer_examples(f->arena, f->bundle, f->examples, &f->options, most);
     if (f->examples.count > most)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "many-examples",
-                  "%zu examples are more than the %u that the corrective \"%s\" takes: it was fitted to the %zu whose "
-                  "poses lie farthest apart; the error is measured on all of them",
+                  "%zu examples are more than the %u that the corrective \"%s\" can take: it was fitted to the %zu "
+                  "whose poses lie farthest apart; the error is measured on all of them",
                   f->examples.count, most, pelt_corrective_name(f->options.corrective), kept.count);
     return kept;
 }

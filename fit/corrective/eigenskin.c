@@ -411,8 +411,8 @@ static void note_memory(eigen_fit *e, pelt_eigen_findings *findings) {
     findings->constants = OWN_CONSTANTS + 3 * bones + (coordinates + 3) / 4;
     if (f->options.preset == PELT_PRESET_VERTEX_PROGRAM && findings->constants > PELT_CONSTANTS_2002)
         pelt_find(&f->report.findings, f->arena, PELT_WARNING, "constants",
-                  "%u joints and %u coordinates take %u constant registers, and the graphics cards of the preset have "
-                  "%d: such a card draws the character in parts",
+                  "%u joints and %u coordinates take %u constant registers, but the preset's graphics cards have %d: "
+                  "such a card must draw the character in parts",
                   bones, coordinates, findings->constants, PELT_CONSTANTS_2002);
 }
 
@@ -447,8 +447,8 @@ static pelt_result fit_positions(eigen_fit *e, uint32_t per_vertex, pelt_error *
     fit_field(e, per_vertex, &e->positions);
     if (e->positions.basis.joint_count) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "no example shows what one joint alone does to the skin, so EigenSkin has no joint supports "
-                     "to learn: add such examples, or use the corrective \"kernel\"");
+                     "no example moves a joint alone, so EigenSkin cannot learn joint supports: add such examples, or "
+                     "use the corrective \"kernel\"");
 }
 
 /* The linear normal corrections of section 2, with separate bases; they share the width, and so the basis functions,

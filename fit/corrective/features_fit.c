@@ -657,7 +657,7 @@ pelt_result pelt_fit_features(pelt_fitting *f, const pelt_poses *poses, const pe
         if (k.unsolved[s])
             return pelt_fail(error, PELT_ERROR_DATA,
                              "the displacements around vertex %u cannot be learned from these examples: train on fewer "
-                             "frames, or ask for the family \"kernel\"",
+                             "frames, or use the family \"kernel\"",
                              u->vertex_of[k.groups[s].points[POSITIONS][0]]);
     cluster(&k);
     make_blocks(&k);

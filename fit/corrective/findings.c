@@ -16,11 +16,11 @@ void pelt_note_condition(pelt_fitting *f, const pelt_condition *c) {
     f->report.condition = *c;
     if (c->value <= PELT_WORST_CONDITION) return;
     bool keeps_poses = f->options.corrective == PELT_CORRECTIVE_PSD || f->options.corrective == PELT_CORRECTIVE_WPSD;
-    pelt_find(&f->report.findings, f->arena, PELT_WARNING, "close-poses",
-              "some poses are so close together that their shapes can hardly be told apart in single precision "
-              "(condition %.2g%s%s, more than %.2g); the closest are %s and %s, %.2g rad apart: remove one of them, or "
-              "train on fewer frames%s",
-              c->value, c->where ? " at " : "", c->where ? c->where : "", PELT_WORST_CONDITION,
-              pelt_example_name(f, c->closest[0]), pelt_example_name(f, c->closest[1]), c->distance,
-              keeps_poses ? ", or keep fewer poses" : "");
+    pelt_find(
+        &f->report.findings, f->arena, PELT_WARNING, "close-poses",
+        "some poses are too close together to tell their shapes apart in single precision (condition %.2g%s%s, more "
+        "than %.2g); the closest are %s and %s, %.2g rad apart: remove one of them, or train on fewer frames%s",
+        c->value, c->where ? " at " : "", c->where ? c->where : "", PELT_WORST_CONDITION,
+        pelt_example_name(f, c->closest[0]), pelt_example_name(f, c->closest[1]), c->distance,
+        keeps_poses ? ", or keep fewer poses" : "");
 }

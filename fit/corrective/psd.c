@@ -407,6 +407,6 @@ pelt_result pelt_fit_psd(pelt_fitting *f, pelt_error *error) {
     pelt_sources_of(f, &p.distinct, &p.sources);
     if (fit(&p, f->options.psd.poses)) return PELT_OK;
     return pelt_fail(error, PELT_ERROR_NUMBER,
-                     "the %u poses cannot be interpolated, some are too similar: train on fewer frames",
+                     "the %u poses cannot be interpolated because some are too similar: train on fewer frames",
                      p.distinct.count);
 }

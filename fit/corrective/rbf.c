@@ -49,12 +49,12 @@ static pelt_result refuse_duplicates(pelt_fitting *f, const pelt_distinct_poses 
         uint32_t first = pelt_pose_example(t, t->pose_of[e]);
         double gap = shape_gap(&t->displacements, e, first);
         if (gap <= most) continue;
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "examples %s and %s have the same pose, but their shapes differ by up to %.3g: no function of "
-                         "the pose can give both; remove one, or give what tells them apart: a joint, or a named "
-                         "control as a column of %s",
-                         pelt_example_name(f, first), pelt_example_name(f, e), gap,
-                         table_name(f->arena, f->bundle->path, f->examples.list[e].clip->name));
+        return pelt_fail(
+            error, PELT_ERROR_DATA,
+            "examples %s and %s have the same pose, but their shapes differ by up to %.3g, and no function of the pose "
+            "can give both; remove one, or add what distinguishes them: a joint, or a named control as a column of %s",
+            pelt_example_name(f, first), pelt_example_name(f, e), gap,
+            table_name(f->arena, f->bundle->path, f->examples.list[e].clip->name));
     }
     return PELT_OK;
 }

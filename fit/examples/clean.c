@@ -131,26 +131,26 @@ static void tell(batch *b) {
     pelt_findings *to = &b->to->report.findings;
     size_t all = b->to->examples.count, count;
     const char *names, *whole = b->only_look ? "fits leave them out" : "they were left out";
-    const char *part = b->only_look ? "there fits take what the others predict, or leave them out with --fix"
+    const char *part = b->only_look ? "fits use what the other examples predict there, or leave them out with --fix"
                        : b->from->cache.fix
                            ? "they were left out"
-                           : "there they count as what the others predict; add --fix to leave them out";
+                           : "there the other examples' prediction is used; add --fix to leave them out";
     if ((count = name_examples(b, PELT_BAD_WHOLE, &names)))
         pelt_find(to, b->arena, PELT_WARNING, "bad-examples",
-                  "the shapes of %zu of %zu examples do not fit their poses, by what the others show: %s; %s: make "
+                  "the shapes of %zu of %zu examples do not match their poses, judging by the others: %s; %s: make "
                   "them again",
                   count, all, names, whole);
     if ((count = name_examples(b, PELT_BAD_PATCH, &names)))
         pelt_find(to, b->arena, PELT_WARNING, "bad-regions",
-                  "parts of %zu of %zu examples do not fit their poses, by what the others show: %s; %s", count, all,
+                  "parts of %zu of %zu examples do not match their poses, judging by the others: %s; %s", count, all,
                   names, part);
     if ((count = name_examples(b, PELT_BAD_POINT, &names)))
         pelt_find(to, b->arena, PELT_WARNING, "bad-vertices",
                   "single vertices are out of place in %zu of %zu examples: %s; %s", count, all, names, part);
     if (b->to->noise > 0)
         pelt_find(to, b->arena, PELT_WARNING, "noise",
-                  "the shapes have noise of about %.2g in every coordinate, %.2g%% of the diagonal: what neighbouring "
-                  "vertices and other examples do not confirm %s removed",
+                  "the shapes have noise of about %.2g in every coordinate, %.2g%% of the diagonal: whatever "
+                  "neighbouring vertices and other examples do not confirm %s removed",
                   b->to->noise, 100 * b->to->noise / pelt_scene_diagonal(&b->from->mesh), b->only_look ? "is" : "was");
 }
 

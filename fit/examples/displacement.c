@@ -113,12 +113,11 @@ static void tell_damped(const displacing *d) {
     }
     for (uint32_t p = 0; p < d->out->point_count; p++) figures->damped_points += d->flat[p];
     if (!figures->damped) return;
-    pelt_find(
-        &f->report.findings, f->arena, PELT_WARNING, "flat-blend",
-        "the blend flattens %u points in some examples (%llu times; most at vertex %u in %s), which limits what the "
-        "corrective can do there; joints that rotate against each other by half a turn should not share vertices",
-        figures->damped_points, (unsigned long long)figures->damped, d->states[worst].flattest_vertex,
-        pelt_example_name(f, worst));
+    pelt_find(&f->report.findings, f->arena, PELT_WARNING, "flat-blend",
+              "the blend flattens %u points in some examples (%llu times; most at vertex %u in %s), which limits what "
+              "the corrective can do there; joints that twist half a turn against each other should not share vertices",
+              figures->damped_points, (unsigned long long)figures->damped, d->states[worst].flattest_vertex,
+              pelt_example_name(f, worst));
 }
 
 pelt_result pelt_displacements_of(pelt_fitting *f, pelt_example_displacements *out, pelt_error *error) {

@@ -50,8 +50,7 @@ pelt_result pelt_split_examples(pelt_arena *arena, const pelt_bundle *bundle, pe
     pelt_result result = pelt_check_examples(bundle, all, true, error);
     if (result) return result;
     if (!(fraction >= 0 && fraction < 1))
-        return pelt_fail_option(error, "holdout", "%g: expected a fraction from 0 up to, but not including, 1",
-                                fraction);
+        return pelt_fail_option(error, "holdout", " must be at least 0 and less than 1, not %g", fraction);
     *kept = *held = (pelt_examples){0};
     kept->list = PELT_NEW(arena, all.count, pelt_example);
     held->list = PELT_NEW(arena, all.count, pelt_example);

@@ -175,8 +175,8 @@ static pelt_result choose_by_error(pelt_keys_training *t, pelt_keys_model *m, pe
         if (report->error_p995 <= o->error) return PELT_OK;
     }
     return pelt_fail(error, PELT_ERROR_DATA,
-                     "no number of keys up to %u brings the error under %.3g%% of the diagonal in 99.5%% of the frames "
-                     "left out (%.3g%% was reached); train on more frames, or allow a larger error",
+                     "no number of keys up to %u brings the error below %.3g%% of the diagonal in 99.5%% of the "
+                     "held-out frames (the best was %.3g%%); train on more frames, or allow a larger error",
                      m->key_count, 100 * o->error, 100 * report->error_p995);
 }
 

@@ -264,11 +264,11 @@ static pelt_result check(const pelt_keys *keys, const pelt_frames *frames, pelt_
         return pelt_fail(error, PELT_ERROR_DATA, "%s: %u points of %u values, but the key points are for %u of %u",
                          name, frames->point_count, frames->component_count, keys->point_count, keys->component_count);
     if (!(o->bar >= 0 && o->bar < 1))
-        return pelt_fail_option(error, "bar", "expected a fraction of the diagonal between 0 and 1, not %g", o->bar);
+        return pelt_fail_option(error, "bar", " must be a fraction of the diagonal between 0 and 1, not %g", o->bar);
     if (!(o->point_cost >= 0 && isfinite(o->point_cost)))
-        return pelt_fail_option(error, "point_cost", "expected seconds, not %g", o->point_cost);
+        return pelt_fail_option(error, "point_cost", " must be a number of seconds, not %g", o->point_cost);
     if (!(o->call_cost >= 0 && isfinite(o->call_cost)))
-        return pelt_fail_option(error, "call_cost", "expected seconds, not %g", o->call_cost);
+        return pelt_fail_option(error, "call_cost", " must be a number of seconds, not %g", o->call_cost);
     if (pelt_check_soft_cache(&o->soft_cache, error)) return PELT_ERROR_ARGUMENT;
     if (!(o->bar > 0)) o->bar = 0.01;
     return PELT_OK;

@@ -46,21 +46,20 @@ static pelt_result check_frames(const pelt_frames *f, bool shared, pelt_error *e
     double sum = 0;
     for (uint32_t i = 0; f->weights && i < f->frame_count; i++) {
         if (!(f->weights[i] >= 0 && isfinite(f->weights[i])))
-            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %u counts %g times; expected 0 or more", name, i,
+            return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %u has weight %g; weights must be 0 or more", name, i,
                              (double)f->weights[i]);
         sum += f->weights[i];
     }
     if (f->weights && !(sum > 0))
-        return pelt_fail(error, PELT_ERROR_DATA, "%s: all frames count 0 times; there is nothing to train on", name);
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: all frames have weight 0; there is nothing to train on", name);
     return PELT_OK;
 }
 
 static pelt_result check_previous(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
     const pelt_keys *keys = o->previous;
     if (2 * (uint64_t)keys->basis_count + f->frame_count > MOST_COLUMNS)
-        return pelt_fail(error, PELT_ERROR_DATA,
-                         "%s: %u frames and those that %u vectors stand for are too many to count", pelt_frames_name(f),
-                         f->frame_count, keys->basis_count);
+        return pelt_fail(error, PELT_ERROR_DATA, "%s: %u frames and those behind %u vectors are too many to count",
+                         pelt_frames_name(f), f->frame_count, keys->basis_count);
     if (keys->point_count != f->point_count || keys->component_count != f->component_count)
         return pelt_fail(
             error, PELT_ERROR_DATA, "%s: %u points of %u values, but the key points to retrain have %u points of %u",
@@ -73,7 +72,7 @@ static pelt_result check_previous(const pelt_frames *f, const pelt_keys_options 
 /* A fraction of the diagonal; 0 if not given. */
 static pelt_result check_share(const char *name, double value, pelt_error *error) {
     if (value >= 0 && value < 1) return PELT_OK;
-    return pelt_fail_option(error, name, "expected a fraction of the diagonal between 0 and 1, not %g", value);
+    return pelt_fail_option(error, name, " must be a fraction of the diagonal between 0 and 1, not %g", value);
 }
 
 /* Counts that are limited by the frames. */
@@ -84,20 +83,20 @@ static pelt_result check_counts(const pelt_frames *f, const pelt_keys_options *o
         return pelt_fail_option(error, "engine_points", "keys must be among the first %u points, but there are only %u",
                                 o->engine_points, f->point_count);
     if (o->keys > o->engine_points)
-        return pelt_fail_option(error, "keys", "%u keys are requested, but there are only %u points", o->keys,
+        return pelt_fail_option(error, "keys", "%u keys were requested, but there are only %u points", o->keys,
                                 o->engine_points);
     if (o->keys > most)
         return pelt_fail_option(error, "keys", "at most %u keys of %u values are possible, not %u", most, each,
                                 o->keys);
     if (o->basis > columns)
-        return pelt_fail_option(error, "basis",
-                                "%u basis vectors are requested, but there are only %u frames; give more frames or "
-                                "fewer vectors",
-                                o->basis, columns);
+        return pelt_fail_option(
+            error, "basis",
+            "%u basis vectors were requested, but there are only %u frames; add frames, or use fewer vectors", o->basis,
+            columns);
     if (o->regions > MOST_REGIONS)
         return pelt_fail_option(error, "regions", "at most %d are possible, not %u", MOST_REGIONS, o->regions);
     if (o->fiducial_count && !o->fiducials)
-        return pelt_fail_option(error, "fiducials", "%u are counted, but their list is NULL", o->fiducial_count);
+        return pelt_fail_option(error, "fiducials", "the count is %u, but the list is NULL", o->fiducial_count);
     for (uint32_t i = 0; i < o->fiducial_count; i++)
         if (o->fiducials[i] >= o->engine_points)
             return pelt_fail_option(error, "fiducials", "point %u does not exist; there are %u", o->fiducials[i],
@@ -111,9 +110,10 @@ static pelt_result check_numbers(const pelt_frames *f, const pelt_keys_options *
     if (!result) result = check_share("residual", o->residual, error);
     if (!result) result = check_share("spacing", o->spacing, error);
     if (result) return result;
-    if (!(o->ridge >= 0 && o->ridge <= 1)) return pelt_fail_option(error, "ridge", "expected 0 to 1, not %g", o->ridge);
+    if (!(o->ridge >= 0 && o->ridge <= 1))
+        return pelt_fail_option(error, "ridge", " must be between 0 and 1, not %g", o->ridge);
     if (!(o->diagonal >= 0 && isfinite(o->diagonal)))
-        return pelt_fail_option(error, "diagonal", "expected a length, not %g", o->diagonal);
+        return pelt_fail_option(error, "diagonal", " must be a length, not %g", o->diagonal);
     for (size_t i = 0; o->positions && i < 3 * (size_t)f->point_count; i++)
         if (!isfinite(o->positions[i]))
             return pelt_fail_option(error, "positions", "point %zu has a position that is not finite", i / 3);
@@ -123,21 +123,22 @@ static pelt_result check_numbers(const pelt_frames *f, const pelt_keys_options *
 /* Options that exclude each other. */
 static pelt_result check_together(const pelt_frames *f, const pelt_keys_options *o, pelt_error *error) {
     if (o->error > 0 && o->keys)
-        return pelt_fail_option(error, "keys", "their number follows from the requested error; give one of the two");
+        return pelt_fail_option(error, "keys",
+                                "the number of keys follows from the requested error; give one or the other");
     if (o->recipe == PELT_KEYS_PAPER && o->ridge > 0)
         return pelt_fail_option(error, "ridge",
-                                "the recipe paper has no regularisation; leave it out, or choose the recipe pelt");
+                                "the recipe paper has no regularisation; leave it out, or use the recipe pelt");
     if (o->recipe == PELT_KEYS_PAPER && o->spacing > 0)
         return pelt_fail_option(error, "spacing",
-                                "the recipe paper does not keep keys apart; leave it out, or choose the recipe pelt");
+                                "the recipe paper does not keep keys apart; leave it out, or use the recipe pelt");
     if (o->recipe != PELT_KEYS_PAPER && (o->residual > 0 || o->batch))
         return pelt_fail_option(error, o->batch ? "batch" : "residual",
-                                "this belongs to the recipe paper; choose that, or leave it out");
+                                "only the recipe paper uses it; choose that recipe, or leave it out");
     if (o->error > 0 && o->residual > 0)
         return pelt_fail_option(error, "residual",
-                                "the number of keys follows from it or from the error; give one of the two");
+                                "the number of keys follows from it or from the error; give one or the other");
     if (o->grid && !o->positions && (f->component_count != 3 || o->shared || o->uncentred))
-        return pelt_fail_option(error, "grid", "the positions of the points are unknown; give them, or leave it out");
+        return pelt_fail_option(error, "grid", " needs the positions of the points; give them, or leave it out");
     if (o->grid && o->keys && o->grid >= o->keys)
         return pelt_fail_option(error, "grid",
                                 "%u of %u keys would be spread evenly; at least one must be chosen by motion", o->grid,
@@ -148,9 +149,9 @@ static pelt_result check_together(const pelt_frames *f, const pelt_keys_options 
 pelt_result pelt_check_soft_cache(const pelt_soft_cache_options *o, pelt_error *error) {
     const char *field = pelt_soft_cache_problem(o);
     if (!field) return PELT_OK;
-    return pelt_fail_option(error, field,
-                            "out of range; e_min and e_max are from 1e-6 to 1e6, e_min not above e_max, and step is "
-                            "from 0 to 1");
+    return pelt_fail_option(
+        error, field,
+        "out of range; e_min and e_max must be between 1e-6 and 1e6, e_min at most e_max, and step between 0 and 1");
 }
 
 /* Frames that are read again give the same result. */
@@ -164,7 +165,7 @@ pelt_result pelt_keys_resolve(const pelt_frames *f, pelt_keys_options *o, pelt_e
     pelt_result result = check_frames(f, o->shared, error);
     if (result) return result;
     if (!pelt_keys_recipe_name(o->recipe))
-        return pelt_fail_option(error, "recipe", "there is no recipe number %d", (int)o->recipe);
+        return pelt_fail_option(error, "recipe", "there is no recipe %d", (int)o->recipe);
     if (!o->engine_points) o->engine_points = f->point_count;
     result = check_counts(f, o, error);
     if (!result) result = check_numbers(f, o, error);

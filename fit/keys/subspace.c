@@ -30,7 +30,7 @@ static pelt_result check_values(const pelt_frames *frames, uint32_t first, const
             size_t point = i / frames->component_count;
             return pelt_fail(error, PELT_ERROR_NUMBER, "%s: frame %zu, point %zu has a value that is not finite%s",
                              pelt_frames_name(frames), first + point / frames->point_count, point % frames->point_count,
-                             isfinite(values[i]) ? ", or beyond 1e15: it would dwarf everything else" : "");
+                             isfinite(values[i]) ? ", or beyond 1e15, and would dwarf everything else" : "");
         }
     return PELT_OK;
 }

@@ -1,6 +1,6 @@
 /* bind.h: pelt for other languages. Part of `libpelt-fit`.
 
-   Functions for everything that fit.h has in structs: a binding loads the shared library and needs no struct layout,
+   Functions for everything that fit.h keeps in structs: a binding loads the shared library and needs no struct layouts,
    except that pelt_transform is ten floats and that pelt_examples, which is passed by value, is a size_t and a
    pointer. In Python, after restype and argtypes have been set:
 
@@ -14,8 +14,8 @@
        skin = lib.pelt_fit(body, examples, options, report, error) or sys.exit(lib.pelt_error_text(error))
        print(lib.pelt_measure_number(lib.pelt_fit_report_holdout(report), b"rel_err"))
 
-   Pointers that these functions return belong to the object queried. Beyond the end of a list the result is NULL or 0,
-   and so it is for a NULL object. pelt.h and error.h have the same for skins and errors. `python/` is a whole binding. */
+   Pointers that these functions return belong to the object queried. Beyond the end of a list, and for a NULL object, the
+   result is NULL or 0. pelt.h and error.h have such functions for skins and errors. `python/` is a complete binding. */
 
 #ifndef PELT_BIND_H
 #define PELT_BIND_H
@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* The size of a struct that callers fill in, by its name, such as "pelt_character"; 0 for other names. A binding that
-   lays out such a struct itself compares, and so never passes that of another version. */
+   lays out such a struct itself should compare sizes, so that it never passes a struct of another version. */
 PELT_API size_t pelt_sizeof(const char *name);
 
 /* -- Characters and clips ------------------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ PELT_API const float *pelt_clip_times(const pelt_clip *clip);     /* [frame_coun
 PELT_API const float *pelt_clip_positions(const pelt_clip *clip); /* [frame_count][vertex_count][3]; NULL: not loaded */
 PELT_API const float *pelt_clip_normals(const pelt_clip *clip);   /* the same; NULL: those of the surface */
 PELT_API const float *pelt_clip_example_weights(const pelt_clip *clip); /* [frame_count]; NULL: all 1 */
-/* How caches of clips requested from now on are changed (pelt_bundle.cache); NULL: not at all. */
+/* Sets how to change the caches of clips requested from now on (pelt_bundle.cache); NULL: not at all. */
 PELT_API void pelt_bundle_set_cache(pelt_bundle *bundle, const pelt_cache_options *options);
 /* A frame of one of the bundle's clips: the pose [joint_count], and the controls [control_count], which may be NULL. */
 PELT_API void pelt_bundle_pose(const pelt_bundle *bundle, const pelt_clip *clip, uint32_t frame, pelt_transform *locals,
@@ -74,7 +74,7 @@ PELT_API pelt_bundle *pelt_bundle_of_arrays(const char *name, uint32_t vertex_co
                                             const char *const *joint_names, const int32_t *parents,
                                             const pelt_transform *rest, uint32_t influences_per_vertex,
                                             const uint32_t *joints, const float *weights, pelt_error *error);
-/* pelt_bundle_add_clip likewise. */
+/* The same for pelt_bundle_add_clip. */
 PELT_API const pelt_clip *pelt_bundle_add_frames(pelt_bundle *bundle, const char *name, uint32_t frame_count,
                                                  const pelt_transform *poses, const float *positions,
                                                  pelt_error *error);

@@ -13,8 +13,8 @@ extern "C" {
 typedef struct pelt_error {
     pelt_result code;
     char text[1000]; /* one sentence: "body.pc2: 2460 points, but the mesh in body.glb has 2461 vertices" */
-    /* If code is PELT_ERROR_ARGUMENT, the invalid option, by the name of its field: the text then begins with that name
-       and a colon. With another code, an option that would help, and the value to give it. "": none. */
+    /* If code is PELT_ERROR_ARGUMENT, the invalid option, by the name of its field, with which the text then begins. With
+       another code, an option that would help, and the value to give it. "": none. */
     char option[32];
     double advice;
 } pelt_error;

@@ -1,4 +1,4 @@
-/* export.h: skins, and what they make of clips, as files that other programs read. Part of `libpelt-fit`.
+/* export.h: writes skins, and clips deformed by them, as files that other programs read. Part of `libpelt-fit`.
 
        pelt_export_options options = {.clips = &walk, .clip_count = 1};
        pelt_export(&skin, body, &options, "plain.glb", NULL, &error);             // for any engine
@@ -30,16 +30,15 @@ typedef struct pelt_export_options {
     uint32_t targets;  /* maximum morph targets, 2 to 65535; 0: PELT_EXPORT_TARGETS. Without clips there is no limit */
     int plain_normals; /* 1: omit normal deltas: of correctives, and those for driven joints that scale */
     uint32_t threads;  /* 0: as many as the machine has */
-    uint32_t
-        influences; /* maximum nodes that a vertex may follow: weights on more are refitted to so many, to the poses
-                            of all clips; 0: any number. Many players, three.js among them, read four and deform the
+    uint32_t influences; /* maximum nodes that a vertex may follow: vertices on more are refitted to the poses of all
+                            clips; 0: any number. Many players, three.js among them, read four and deform the
                             others wrongly */
     /* A skin to embed in the file for players that support pelt, usually the same one; NULL: none. Only with a bundle
        read from a file. */
     const pelt_bytes *embed;
 } pelt_export_options;
 
-/* What became of the skin. */
+/* What the skin became in the file. */
 typedef struct pelt_export_report {
     uint32_t driven_count; /* driven joints, which are nodes now */
     uint32_t pair_count;   /* nodes for pairs of joints, which replace negative weights */
@@ -59,10 +58,10 @@ typedef struct pelt_export_report {
 } pelt_export_report;
 
 /* Writes the bundle's own file with the skin in it, which any engine plays: a .glb, or a .gltf and a .bin.
-   Meshes, materials, images, nodes, cameras, extras and clips stay as they are. Weights and rest positions are those
-   of the skin, driven joints become nodes, correctives morph targets with tracks of weights from 0 to 1; where these
-   would be too many, or the corrective is no sum, they are those that come nearest in the frames of the clips. Where
-   driven joints scale, targets turn the normals, to half a degree, because players move normals as if they were points.
+   Materials, images, nodes, cameras, extras and clips stay as they are. Weights and rest positions come from the skin,
+   driven joints become nodes, and correctives morph targets with weight tracks from 0 to 1; if these would be too many,
+   or the corrective is not a sum, they are the best approximation over the frames of the clips. Where driven joints
+   scale, targets turn the normals, to half a degree, because players move normals as if they were points.
    `options` and `report` may be NULL. True positions of clips are loaded if they exist, for the report. */
 PELT_API pelt_result pelt_export(const pelt_skin *skin, pelt_bundle *bundle, const pelt_export_options *options,
                                  const char *path, pelt_export_report *report, pelt_error *error);
@@ -70,18 +69,18 @@ PELT_API pelt_result pelt_export(const pelt_skin *skin, pelt_bundle *bundle, con
 /* -- A clip, deformed --------------------------------------------------------------------------------------------- */
 
 typedef struct pelt_export_frames_options {
-    /* Who deforms: from a pose (what pelt_player_pose gives) to positions in slot order, pelt_output_size bytes. NULL:
-       pelt_deform. */
+    /* What deforms: from a pose (as pelt_player_pose gives it) to positions in slot order, pelt_output_size bytes.
+       NULL: pelt_deform. */
     pelt_result (*deform)(void *user, const void *pose, float *slots, pelt_error *error);
     void *user;
     pelt_progress progress;
-    uint32_t *flattened; /* becomes the number of vertices that joints of scale 0 flatten in the rest pose of the file:
-                            in a .glb or .gltf they stay there. NULL: not wanted */
-    /* A cache of the character: another one is written as this one is, with its points in its order, its axes, scale,
-       offset and frame numbers, so that the program it came from can read it; where the character has several objects,
-       that of one of them. Frames before and after the clip hold its ends. NULL: in the order of the mesh. */
+    uint32_t *flattened; /* becomes the number of vertices that joints with a scale of 0 flatten in the rest pose of the
+                            file; in a .glb or .gltf these stay there. NULL: not wanted */
+    /* A cache of the character whose layout to match: its point order, axes, scale, offset and frame numbers, so that
+       the program it came from can read the result; if the character has several objects, the cache of one of them.
+       Frames before and after the clip repeat its ends. NULL: in the order of the mesh. */
     const char *like;
-    const pelt_clip *like_clip; /* the clip that `like` is of; NULL: the same, and then frames are as many as there */
+    const pelt_clip *like_clip; /* the clip of `like`; NULL: the same clip, and then it has as many frames as `like` */
 } pelt_export_frames_options;
 
 /* Writes a clip deformed by the skin; the extension of the path chooses the format: a cache (.pc2, .mdd, .npy, a folder

@@ -14,9 +14,10 @@
        pelt_bytes_write(skin, "body.pelt", &error);
 
    **Errors.** Functions that can fail take a pelt_error (NULL: not wanted): they return NULL, or a pelt_result other
-   than PELT_OK, and say in error->text which file, what is wrong and what to do. Nothing prints, nothing exits. What is
-   missing (NULL, a list with a count but no pointer), out of range or not a number is PELT_ERROR_ARGUMENT, and clips of
-   another bundle are PELT_ERROR_DATA: what a caller can get wrong is refused, not read. Functions that free take NULL.
+   than PELT_OK, and error->text says which file, what is wrong and what to do. Nothing prints, nothing exits. Arguments
+   that are missing (NULL, a list with a count but no pointer), out of range or not a number give PELT_ERROR_ARGUMENT,
+   and clips of another bundle PELT_ERROR_DATA: mistakes of the caller are refused, not read. Functions that free accept
+   NULL.
 
    **Options** are structs that are zero-initialised; zero means the default. Names of fields are the names that errors
    use; flags are ints, 0 or 1.
@@ -317,9 +318,9 @@ PELT_API pelt_examples pelt_bundle_examples(pelt_bundle *bundle, const pelt_clip
    the bundle. Clips that are not the bundle's are one finding, "clip", and fatal. */
 PELT_API pelt_findings pelt_diagnose(pelt_bundle *bundle, const pelt_clip *const *clips, size_t clip_count);
 
-/* Adds the examples whose shapes do not fit their poses, by what the others show, and noise: what pelt_fit would leave
-   out, replace or remove. Takes about a second for 240 examples of 2,500 vertices; finds nothing among fewer than 24. The
-   bundle owns what is found. */
+/* Adds findings about noise, and about examples whose shapes do not match their poses, judging by the other examples:
+   what pelt_fit would remove, replace or leave out. Takes about a second for 240 examples of 2,500 vertices, and finds
+   nothing among fewer than 24. The bundle owns the findings. */
 PELT_API pelt_result pelt_doubt_examples(pelt_bundle *bundle, pelt_examples examples, const pelt_progress *progress,
                                          pelt_findings *findings, pelt_error *error);
 
@@ -327,7 +328,7 @@ PELT_API pelt_result pelt_doubt_examples(pelt_bundle *bundle, pelt_examples exam
 
 /* Where the weights of the blend S come from. */
 #define PELT_BLENDS(X)                                                                                                 \
-    X(PELT_BLEND_OF_METHOD, "")        /* what the method says */                                                      \
+    X(PELT_BLEND_OF_METHOD, "")        /* the method's */                                                              \
     X(PELT_BLEND_FILE, "file")         /* the character's own */                                                       \
     X(PELT_BLEND_DISTANCE, "distance") /* the distance of a vertex to the bones */                                     \
     X(PELT_BLEND_FIT, "fit")           /* convex (none negative, sum 1), fitted to the examples */                     \
@@ -335,7 +336,7 @@ PELT_API pelt_result pelt_doubt_examples(pelt_bundle *bundle, pelt_examples exam
 
 /* How the corrective D, a displacement of the rest pose that depends on the pose, is stored and driven. */
 #define PELT_CORRECTIVES(X)                                                                                            \
-    X(PELT_CORRECTIVE_OF_METHOD, "") /* what the method says */                                                        \
+    X(PELT_CORRECTIVE_OF_METHOD, "") /* the method's */                                                                \
     X(PELT_CORRECTIVE_NONE, "none")                                                                                    \
     X(PELT_CORRECTIVE_PSD, "psd")       /* one displacement per example pose, by distance of the whole pose */         \
     X(PELT_CORRECTIVE_WPSD, "wpsd")     /* the same, with a pose distance of its own at every vertex */                \
@@ -417,8 +418,8 @@ PELT_API pelt_result pelt_doubt_examples(pelt_bundle *bundle, pelt_examples exam
     X(PELT_NORMALS_ROWS, "rows")       /* correctives change the rest normals too, and the blend moves them */         \
     X(PELT_NORMALS_BLEND, "blend")     /* the blend moves the rest normals */
 
-/* The recipe of a paper, with its method: a preset sets all options that the recipe names, and one that says otherwise
-   is refused (docs/methods.md lists them). */
+/* The recipe of a paper, with its method: a preset sets all options that the recipe names, and contradicting options
+   are refused (docs/methods.md lists them). */
 #define PELT_PRESETS(X)                                                                                                \
     X(PELT_PRESET_NONE, "")                                                                                            \
     X(PELT_PRESET_LEWIS, "lewis")                   /* PSD: Lewis, Cordner & Fong 2000 */                              \
@@ -563,7 +564,7 @@ typedef struct pelt_kernel_options {
 } pelt_kernel_options;
 
 /* What to fit, and how. All zero is a plain blend with the character's own weights. Options that the chosen blend and
-   corrective do not use must be left zero: setting one is an error, which says what uses it. */
+   corrective do not use must be left zero: setting one is an error that says what uses it. */
 typedef struct pelt_fit_options {
     pelt_method method;
     pelt_blend blend;                /* instead of the method's */
@@ -582,10 +583,10 @@ typedef struct pelt_fit_options {
     pelt_kernel_options kernel;
     double holdout;    /* fraction of the examples held out of a second fit, for the report: up to 0.9; 0: 0.2,
                          negative: none */
-    int no_confidence; /* 1: the skin shall not know its own errors (pelt_confidence). It learns them from the hold-out
-                          fit, or without one from a quick fit to most examples; not without a report */
-    uint32_t seed;     /* of what a fit draws at random: where learned features (corrective kernel) start from, and the
-                         order in which they see the examples; 0: 1 */
+    int no_confidence; /* 1: leave out the skin's forecast of its own errors (pelt_confidence). It is learned from the
+                          hold-out fit, or without one from a quick fit to most examples; never without a report */
+    uint32_t seed;     /* of random numbers: initial values of learned features (corrective kernel), and the order in
+                         which they see the examples; 0: 1 */
     uint32_t threads;  /* 0: as many as the machine has. The bytes are the same for any number */
     pelt_progress progress;
 } pelt_fit_options;
@@ -639,12 +640,12 @@ typedef struct pelt_region {
     double rel_err;  /* likewise; NAN if the blend with the file's weights is exact here, or if there is none */
 } pelt_region;
 
-/* How a skin's own opinion of its errors (pelt_confidence) compares with the truth, frame by frame. */
+/* How a skin's forecast of its errors (pelt_confidence) compares with the truth, frame by frame. */
 typedef struct pelt_expectation {
     double correlation; /* of the logarithms of expected and true errors */
     struct {
         double bar;             /* a true error: */
-        uint32_t called, worse; /* frames that the skin calls better than this, and those of them that are not */
+        uint32_t called, worse; /* frames forecast to be better than this, and those of them that are worse */
     } at[2];                    /* the median and the 90th percentile of the true errors */
 } pelt_expectation;
 
@@ -678,7 +679,7 @@ typedef struct pelt_measure {
     float *frame_rms;                   /* [frame_count] */
     float *frame_max;                   /* [frame_count] */
     float *frame_blend;                 /* [frame_count] rms of the blend with the file's weights; 0: no weights */
-    float *frame_expected;        /* [frame_count] what pelt_confidence says; NULL: the skin does not know its errors */
+    float *frame_expected;        /* [frame_count] what pelt_confidence says; NULL: the skin cannot predict them */
     pelt_expectation expectation; /* then 0 */
     float *vertex_rms;            /* [vertex_count] over the frames */
     float *vertex_rough;          /* [vertex_count] RMS of the Laplacian of the error over the frames */
@@ -733,7 +734,7 @@ typedef struct pelt_blend_findings {
 typedef struct pelt_pose_findings {
     uint32_t poses;        /* interpolated poses; wpsd with few: per vertex; 0: another method */
     double width;          /* of the function of the pose distance */
-    double growth;         /* psd: by how much rounding grows; 0: not told */
+    double growth;         /* psd: by how much rounding grows; 0: unknown */
     double not_told_apart; /* wpsd with all poses: the largest difference of displacements that no source of movement
                               tells apart, of the diagonal; negative: not told */
     double

@@ -68,7 +68,7 @@ typedef struct pelt_control_range {
     float low, high; /* low <= high */
 } pelt_control_range;
 
-/* The error that training found with another number of keys. */
+/* The error that training measured with another number of keys. */
 typedef struct pelt_keys_error {
     uint32_t keys; /* at least 1 */
     float error;   /* largest point error in 99.5% of held-out frames, as a fraction of the diagonal; >= 0 */
@@ -229,8 +229,8 @@ PELT_API pelt_result pelt_soft_cache_init(pelt_soft_cache *cache, const pelt_key
                                           const pelt_soft_cache_options *options, pelt_engine_call engine,
                                           void *memory);
 
-/* Marks a cut: the next frame does not follow the last one (another shot, another take). Nothing of what was before
-   counts any more, as after pelt_soft_cache_init, so that a shot gets the same verdicts wherever it is played. */
+/* Marks a cut: the next frame does not follow the last one (another shot, another take). Everything before it is
+   forgotten, as after pelt_soft_cache_init, so that a shot gets the same verdicts wherever it is played. */
 PELT_API void pelt_soft_cache_cut(pelt_soft_cache *cache);
 
 /* One frame: evaluates keys and witnesses, decides, evaluates what is needed, blends. Where points are computed, the

@@ -56,7 +56,7 @@ extern "C" {
 
 #define PELT_VERSION "0.2.0"
 
-/* What shared libraries show, while they are built; nothing to programs. */
+/* Exports functions while a shared library is built; expands to nothing in programs. */
 #if !defined(PELT_EXPORTS)
 #define PELT_API
 #elif defined(_WIN32)
@@ -78,13 +78,13 @@ extern "C" {
     X(PELT_ERROR_MEMORY, "out of memory")                                                                              \
     X(PELT_ERROR_FILE, "a file cannot be opened, read or written")                                                     \
     X(PELT_ERROR_FORMAT, "a file is damaged or breaks its format")                                                     \
-    X(PELT_ERROR_UNSUPPORTED, "a file uses something that this version of pelt does not know")                         \
+    X(PELT_ERROR_UNSUPPORTED, "a file uses something that this version of pelt does not support")                      \
     X(PELT_ERROR_ALIGNMENT, "the bytes of a skin must be aligned to 64")                                               \
-    X(PELT_ERROR_TRUNCATED, "a file is shorter than it says")                                                          \
-    X(PELT_ERROR_VERSION, "the skin file has another version than this library")                                       \
+    X(PELT_ERROR_TRUNCATED, "a file is shorter than it claims to be")                                                  \
+    X(PELT_ERROR_VERSION, "the skin file is of another version than this library")                                     \
     X(PELT_ERROR_NUMBER, "a number is not finite or not usable")                                                       \
     X(PELT_ERROR_INDEX, "an index points outside its array")                                                           \
-    X(PELT_ERROR_DATA, "the data do not fit together")                                                                 \
+    X(PELT_ERROR_DATA, "the data do not match")                                                                        \
     X(PELT_ERROR_CANCELLED, "stopped on request")                                                                      \
     X(PELT_ERROR_DEVICE, "a graphics device or its driver cannot do what was asked")
 
@@ -199,7 +199,7 @@ typedef struct pelt_skin {
     uint32_t vertex_count; /* vertices of the mesh, at least 1 */
     uint32_t block_count;  /* blocks of 16 slots that hold them; the last one may have unused slots */
     uint32_t joint_count;  /* 1 to 65536 */
-    uint32_t entry_count;  /* (block, joint) pairs: what the blend costs */
+    uint32_t entry_count;  /* (block, joint) pairs, which decide the cost of the blend */
 
     const pelt_joint *joints; /* [joint_count], parents first */
     const char *names;        /* zero-terminated names, see pelt_joint.name */
@@ -295,30 +295,29 @@ typedef struct pelt_pose_input {
 PELT_API void pelt_pose_from(const pelt_skin *skin, const pelt_pose_input *input, void *scratch);
 
 /* -- Levels of detail ------------------------------------------------------------------------------------------------
-   For characters that are far away. Level 0 is the whole skin; at each level after it deforming costs less and vertices
-   are further from where level 0 has them: first some displacements of the corrective are left out, then all of them,
-   then vertices follow fewer joints. Numbers between two levels fade from one to the other, so nothing pops when the
-   level changes a little from frame to frame. A level is part of a pose, so each character of a crowd has its own, also
-   on graphics hardware:
+   For distant characters. Level 0 is the whole skin; each further level is cheaper to deform and strays further from
+   level 0: first some displacements of the corrective are left out, then all of them, then vertices follow fewer
+   joints. Numbers between two levels fade from one to the other, so nothing pops when the level changes a little from
+   frame to frame. The level is part of the pose, so each character of a crowd has its own, on graphics hardware too:
 
        pelt_level_view view = {.distance = 12, .field_of_view = 0.8f, .height = 1080};
        pelt_pose_input input = {.locals = locals, .level = pelt_level(&skin, &view)};
-       pelt_pose_from(&skin, &input, scratch);                  // and deform as ever
+       pelt_pose_from(&skin, &input, scratch);                  // and deform as usual
 
    `pelt fit --levels` makes them, from the examples; other skins have one level. */
 
-/* At least 1; levels go from 0 to one less. */
+/* At least 1; levels are numbered from 0. */
 PELT_API uint32_t pelt_level_count(const pelt_skin *skin);
 
 typedef struct pelt_level_facts {
     float rms, p95;      /* how far vertices are from their places at level 0, in scene units, over all training
-                            examples: root mean square, and what 95% of the distances are below */
-    float vectors;       /* displacement vectors of a block of vertices, on average */
-    float joints;        /* joints of a block, on average: both are what deforming costs */
+                            examples: root mean square, and 95th percentile */
+    float vectors;       /* displacement vectors per block of vertices, on average */
+    float joints;        /* joints per block, on average; these two decide the cost of deforming */
     uint32_t influences; /* the most joints that a vertex follows */
 } pelt_level_facts;
 
-/* What a level is like; the last level for larger numbers. */
+/* Facts about a level; numbers beyond the last level mean the last one. */
 PELT_API void pelt_get_level(const pelt_skin *skin, uint32_t level, pelt_level_facts *facts);
 
 /* How a character is seen. */
@@ -326,10 +325,10 @@ typedef struct pelt_level_view {
     float distance;      /* from the camera, in scene units; for a character drawn larger by s, divided by s */
     float field_of_view; /* the vertical angle that the picture shows, in radians, above 0 and below pi */
     float height;        /* of the picture, in pixels */
-    float pixels;        /* the error that is allowed; 0: 1 pixel */
-    float zone;          /* the part of the way from one level to the next during which the one fades to the other,
-                            above 0, at most 1; 0: 0.25. The smaller, the sooner you see a change, and the less time
-                            is spent on fading weights, which costs about as much as the finer level */
+    float pixels;        /* the error to allow; 0: 1 pixel */
+    float zone;          /* how much of the way from one level to the next is spent fading, above 0, at most 1; 0: 0.25.
+                            A smaller zone makes changes easier to see, but less time goes into fading weights, which
+                            costs about as much as the finer level */
 } pelt_level_view;
 
 /* The level at which 95% of the vertices are within `pixels` pixels of their places at level 0, going by the training
@@ -354,7 +353,7 @@ static inline pelt_range pelt_all_blocks(const pelt_skin *skin) {
    alignment, but 64 bytes is faster, and if a whole output buffer is larger than 4 MiB and aligned, it is written past
    the cache.
 
-   One of several threads, with a few dozen blocks each, so that a call is worth it:
+   One of several threads, with a few dozen blocks each, so that each call is worthwhile:
 
        pelt_range part = {thread * each, each};       // each = (skin.block_count + threads - 1) / threads
        pelt_deform(&skin, scratch, part, positions, NULL); */
@@ -404,8 +403,8 @@ typedef struct pelt_output {
    joint of negative scale mirrors has the opposite w. */
 PELT_API void pelt_deform_to(const pelt_skin *skin, void *scratch, pelt_range blocks, const pelt_output *output);
 
-/* 1 if normals are those of the deformed surface, recomputed once all positions are known (`pelt fit --normals
-   surface`, mostly the default): a range of blocks then needs its neighbours first. Deforming the whole mesh at once
+/* 1 if normals are recomputed from the deformed surface once all positions are known (`pelt fit --normals surface`,
+   usually the default): a range of blocks then needs its neighbours first. Deforming the whole mesh at once
    does both; deforming it by ranges gives positions alone, and pelt_shade the rest. */
 static inline int pelt_needs_shading(const pelt_skin *skin) { return skin->rings != NULL; }
 
@@ -436,9 +435,9 @@ PELT_API size_t pelt_tangents_size(const pelt_skin *skin);
 
 /* -- How far it can be trusted -------------------------------------------------------------------------------------
 
-   A skin is good near the poses that it was made from. Most skins know how far a pose is from those, and what that has
-   meant on examples that were held out of a fit: for each region of the mesh an error that 19 of 20 such frames stay
-   below, and one for the frame as a whole. It needs no truth, and costs a few percent of a pose:
+   A skin is accurate near the poses that it was fitted to. Most skins can tell how far a pose is from those, and what
+   that distance meant for examples held out of a fit: for each region of the mesh, and for the frame as a whole, they
+   give an error that 19 of 20 such frames stay below. This needs no truth and costs a few percent of a pose:
 
        float errors[256];                             // of pelt_confidence_region_count(&skin) regions
        pelt_pose(&skin, locals, scratch);
@@ -446,10 +445,10 @@ PELT_API size_t pelt_tangents_size(const pelt_skin *skin);
 
 /* The error to expect of the pose in scratch memory, in the unit of positions: the root mean square over all vertices
    is likely to be less. The same for each region goes to regions[pelt_confidence_region_count], which may be NULL.
-   Negative, and nothing is written: the skin does not know. */
+   Negative if the skin cannot tell; then nothing is written. */
 PELT_API float pelt_confidence(const pelt_skin *skin, const void *scratch, float *regions);
 
-/* Regions are parts of the mesh that follow a joint; 0: the skin does not know its errors. At most 255. */
+/* Regions are parts of the mesh that follow a joint; 0: the skin cannot predict its errors. At most 255. */
 PELT_API uint32_t pelt_confidence_region_count(const pelt_skin *skin);
 /* The name of the joint that a region follows; NULL beyond the last. */
 PELT_API const char *pelt_confidence_region_name(const pelt_skin *skin, uint32_t region);
@@ -458,9 +457,10 @@ PELT_API const uint8_t *pelt_confidence_vertex_regions(const pelt_skin *skin);
 
 /* -- For other languages -------------------------------------------------------------------------------------------
 
-   A binding needs no layout of a struct: here is the size of a pelt_skin, which the caller provides, and what is in it.
-   Joints and controls beyond the last one are NULL, 0 or -1. What is passed by value or as arrays is simple: a
-   pelt_transform is ten floats, a pelt_range two uint32_t. bind.h has the same of fit.h. */
+   A binding need not know the layout of any struct: these functions give the size of a pelt_skin, for which the caller
+   provides the memory, and its contents. Joints and controls beyond the last one are NULL, 0 or -1. Arguments passed by
+   value or as arrays are simple: a pelt_transform is ten floats, a pelt_range two uint32_t. bind.h does the same for
+   fit.h. */
 
 PELT_API size_t pelt_sizeof_skin(void);
 PELT_API uint32_t pelt_skin_vertex_count(const pelt_skin *skin);

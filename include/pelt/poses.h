@@ -1,13 +1,13 @@
-/* poses.h: which poses are worth an example. Part of `libpelt-fit`.
+/* poses.h: picks poses to make examples of. Part of `libpelt-fit`.
 
-   Examples are costly: a simulation, a scan, a day of sculpting. Where a rig has none yet, a range of motion asks for few
-   poses that say much; where there are clips, some of their frames say nearly as much as all of them.
+   Examples are costly: a simulation, a scan, a day of sculpting. For a rig without any, a range of motion covers a lot in
+   few poses; from existing clips, a few frames tell nearly as much as all of them.
 
        pelt_motion_range *range = pelt_motion_range_of(body, NULL, &error);
        const pelt_clip *poses = pelt_bundle_add_poses(body, range, 240, 1, "poses", &error);
        pelt_export_poses(body, poses, "poses.glb", &error);
 
-       size_t frames[15];                                          // of one's own motion
+       size_t frames[15];                                          // of your own motion
        pelt_choose_examples(body, all, 15, PELT_CHOOSE_TELLING, 1, frames, NULL, &error);
 
    Errors, options and lifetimes are as in fit.h. */
@@ -30,7 +30,7 @@ typedef enum pelt_angle { PELT_BEND, PELT_SIDE, PELT_TWIST, PELT_ANGLE_COUNT } p
 typedef enum pelt_limits_from {
     PELT_LIMITS_FOUND, /* from the clips for joints that they rotate by 10 degrees or more, else from names */
     PELT_LIMITS_CLIPS, /* from the clips; what they do not move stays at rest */
-    PELT_LIMITS_NAMES, /* by the part of the body that a joint's name says: a knee, a finger */
+    PELT_LIMITS_NAMES, /* by the part of the body that a joint's name suggests: a knee, a finger */
     PELT_LIMITS_GIVEN, /* by the caller; in options: nothing else moves */
 } pelt_limits_from;
 
@@ -45,7 +45,7 @@ typedef struct pelt_joint_limit {
 
 typedef struct pelt_motion_options {
     pelt_limits_from from;
-    const pelt_joint_limit *limits; /* [limit_count] these come before what `from` says */
+    const pelt_joint_limit *limits; /* [limit_count] these override `from` */
     size_t limit_count;
 } pelt_motion_options;
 
@@ -53,7 +53,7 @@ typedef struct pelt_motion_options {
 typedef struct pelt_joint_range {
     uint32_t joint;
     pelt_limits_from from;                                /* where most of it comes from */
-    const char *part;                                     /* "knee", "spine", ...; "joint": its name says nothing */
+    const char *part;                                     /* "knee", "spine", ...; "joint": not known by name */
     double axes[PELT_ANGLE_COUNT][3];                     /* unit and orthogonal, in the joint's own space at rest */
     double low[PELT_ANGLE_COUNT], high[PELT_ANGLE_COUNT]; /* radians, low <= 0 <= high */
     uint32_t leader;   /* UINT32_MAX, or the place in the list of a joint that it follows in all clips: then */
@@ -64,7 +64,7 @@ typedef struct pelt_joint_range {
 typedef struct pelt_motion_range {
     size_t count;
     const pelt_joint_range *list;
-    size_t angle_count;       /* with a range, of joints that follow no other: what there is to explore */
+    size_t angle_count;       /* with a range, of joints that follow no other: the angles to explore */
     struct pelt_arena *arena; /* owns all of it */
 } pelt_motion_range;
 
@@ -84,29 +84,30 @@ PELT_API pelt_result pelt_limits_write(const pelt_bundle *bundle, const pelt_mot
 
 /* -- Poses ---------------------------------------------------------------------------------------------------------- */
 
-/* The most poses of a clip. */
+/* Most poses in a clip. */
 enum { PELT_MOST_POSES = 100000 };
 
 /* Adds a clip of poses to the bundle: first the rest pose; then single angles at their limits, two values each where
    they take no more than a third of the poses, otherwise one, and if that takes more, those that move most skin; then
-   whole-body poses. These are drawn within 60% of limits given or by name, and 80% of those that clips reach, with the correlations of the clips, and drawn again where limbs run through each other. Every pose differs from
-   rest only by rotations within the range, so that a simulator can reach each from rest along a straight path. The same
-   seed gives the same poses. */
+   whole-body poses. These are drawn within 60% of limits that are given or come from names, and 80% of those that clips
+   reach, with the correlations of the clips, and drawn again if limbs intersect. Every pose differs from rest only by
+   rotations within the range, so that a simulator can reach it from rest along a straight path. The same seed gives the
+   same poses. */
 PELT_API const pelt_clip *pelt_bundle_add_poses(pelt_bundle *bundle, const pelt_motion_range *range, uint32_t count,
                                                 uint32_t seed, const char *name, pelt_error *error);
 
 /* -- Frames that tell most ------------------------------------------------------------------------------------------ */
 
 typedef enum pelt_frame_choice {
-    PELT_CHOOSE_TELLING, /* each next one reduces most what is unknown of all others */
+    PELT_CHOOSE_TELLING, /* each next one reduces most what is unknown about the others */
     PELT_CHOOSE_EVEN,    /* evenly spaced */
     PELT_CHOOSE_RANDOM,
 } pelt_frame_choice;
 
 /* Chooses `count` of the examples (which need no true positions) and puts their indices into chosen[count], in the order
-   of choice, or rising. What is unknown is the posterior variance of a Gaussian process on the pose, with the kernel
-   that skins are fitted with; *left (may be NULL) becomes its share that is left, averaged over the skin. Telling ones
-   leave no more than evenly spaced ones: of the two, the better is taken. */
+   of choice, or increasing. What is unknown is the posterior variance of a Gaussian process on the pose, with the kernel
+   that skins are fitted with; *left (may be NULL) becomes the fraction of it that remains, averaged over the skin. The
+   telling choice is never worse than the even one: the better of the two is taken. */
 PELT_API pelt_result pelt_choose_examples(const pelt_bundle *bundle, pelt_examples examples, size_t count,
                                           pelt_frame_choice choice, uint32_t seed, size_t *chosen, double *left,
                                           pelt_error *error);

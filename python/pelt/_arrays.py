@@ -99,7 +99,7 @@ def target(array: object, shape: Sequence[int], name: str) -> Floats:
     if not array.flags.writeable:
         raise ArgumentError(f"{name}: the array is read-only", option=name)
     if not array.flags.aligned or (array.size and (array.strides[-1] != 4 or (array.shape[-2] > 1 and array.strides[-2] < 12))):
-        raise ArgumentError(f"{name}: the numbers of a vertex must lie one after the other, and vertices must not overlap", option=name)
+        raise ArgumentError(f"{name}: the numbers of each vertex must be contiguous, and vertices must not overlap", option=name)
     return array
 
 

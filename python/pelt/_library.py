@@ -80,7 +80,7 @@ def _open() -> c.CDLL:
             return library
         problems.append(f"{place} is version {version}, but this package needs {VERSION}")
     raise ImportError(
-        "libpelt-fit was not found: build it with `pip install ./python` in pelt's folder, or name it by the environment "
+        "libpelt-fit was not found; build it with `pip install ./python` in pelt's folder, or name it in the environment "
         "variable PELT_LIBRARY (" + "; ".join(problems) + ")"
     )
 
@@ -147,7 +147,7 @@ def check_layout(*structs: type[c.Structure]) -> None:
     for struct in structs:
         name = struct.__dict__["c_name"]
         if c.sizeof(struct) != lib.pelt_sizeof(name.encode()):
-            raise ImportError(f"the {name} of this library is not the one that this package knows: install both from one version")
+            raise ImportError(f"the {name} of this library differs from that of this package; install both from the same version")
 
 
 class Failure:
@@ -200,9 +200,9 @@ class Handle:
 def text_of(value: str, name: str) -> bytes:
     """A name for C, which ends at the first zero."""
     if not isinstance(value, str):
-        raise ArgumentError(f"{name}: a text is expected, not {type(value).__name__}")
+        raise ArgumentError(f"{name}: expected a text, not {type(value).__name__}")
     if "\0" in value:
-        raise ArgumentError(f"{name}: a zero byte is in the text")
+        raise ArgumentError(f"{name}: the text contains a zero byte")
     return value.encode("utf-8", "surrogateescape")
 
 
@@ -211,9 +211,9 @@ def path_of(value: "str | os.PathLike[str]", name: str = "path") -> bytes:
     try:
         path = os.fsencode(value)
     except (TypeError, UnicodeEncodeError):
-        raise ArgumentError(f"{name}: a path is expected, not {value!r}") from None
+        raise ArgumentError(f"{name}: expected a path, not {value!r}") from None
     if b"\0" in path or not path:
-        raise ArgumentError(f"{name}: {value!r} is no path")
+        raise ArgumentError(f"{name}: {value!r} is not a path")
     return path
 
 

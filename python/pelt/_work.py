@@ -89,7 +89,7 @@ class Guard:
         me = threading.get_ident()
         with self._condition:
             if me in self._readers or self._writer == me:
-                raise ArgumentError("the character is in use: a progress function cannot add clips to it or read them")
+                raise ArgumentError("the character is in use; a progress function cannot add clips to it or read them")
             while self._writer is not None or self._readers:
                 self._condition.wait()
             self._writer = me

@@ -395,14 +395,14 @@ class SoftCache:
         given = SoftCacheOptions()
         for name, value in options.items():
             if not hasattr(given, name):
-                raise ArgumentError(f"{name}: a soft cache has no option of this name", option=name)
+                raise ArgumentError(f"{name}: a soft cache has no such option", option=name)
             setattr(given, name, number(value, name) if name in ("e_min", "e_max", "step") else flag(value, name))
         problem = lib.pelt_soft_cache_problem(c.byref(given))
         if problem:
             raise ArgumentError(f"{word(problem)}: out of range", option=word(problem))
         size = lib.pelt_soft_cache_size(self._keys.keys, c.c_uint32(self._count))
         if size > 1 << 40:
-            raise ArgumentError("control_count: too many for the memory of this machine", option="control_count")
+            raise ArgumentError("control_count: too many for this machine's memory", option="control_count")
         self._room = aligned(size)
         self._state = SoftCacheState()
         call = EngineCall(self._evaluate, None, self._count)

@@ -313,7 +313,7 @@ class Skin(Stored[_Memory]):
         """
         memory = self._open()
         if not self.regions:
-            raise ArgumentError("the skin does not know its own errors: fit it again, with more examples")
+            raise ArgumentError("the skin cannot predict its own errors; fit it again with more examples")
         given = finite(floats(pose, (memory.joints, TRANSFORM), "pose"), "pose")
         numbers = None if controls is None else finite(floats(controls, (memory.controls,), "controls"), "controls")
         errors = np.empty(len(self.regions), np.float32)
@@ -404,7 +404,7 @@ class Skin(Stored[_Memory]):
         """How far the skin is from the true positions of clips, as `pelt measure` says."""
         memory, lists = self._open(), lists_of(examples)
         if not lists:
-            raise ArgumentError("examples: there are none", option="examples")
+            raise ArgumentError("examples: the list is empty; give at least one", option="examples")
         character = lists[0].clip.character
         given = ExampleList(character, lists)
         failure = Failure()
@@ -419,7 +419,7 @@ class Skin(Stored[_Memory]):
         """A skin with the same joints and rest positions, whose weights are refitted so that none is negative, for players that want that."""
         memory, lists = self._open(), lists_of(examples)
         if not lists:
-            raise ArgumentError("examples: there are none", option="examples")
+            raise ArgumentError("examples: the list is empty; give at least one", option="examples")
         character = lists[0].clip.character
         given, failure = ExampleList(character, lists), Failure()
         with character._guard.reading():
@@ -453,7 +453,7 @@ class Skin(Stored[_Memory]):
         chosen = [clips] if isinstance(clips, Clip) else list_of(clips, "clips")
         body = a_character(character) if character is not None else (_character_of(chosen[0]) if chosen else self._character)
         if body is None:
-            raise ArgumentError("character: whose file should it be? The skin was read, and there are no clips", option="character")
+            raise ArgumentError("character: is missing; a skin that was read from a file needs one, or clips", option="character")
         for clip in chosen:
             body._own(clip)
         check_layout(ExportOptions, ExportReportOutput)

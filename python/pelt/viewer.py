@@ -57,7 +57,7 @@ def view_html(character: Character, skins: Union[Skin, Sequence[Skin]] = (), *, 
         _export(character, shown, Path(folder), site)
         size = sum(file.stat().st_size for file in site.rglob("*") if file.is_file())
         if size > MOST_BYTES:
-            raise Error(f"the page has {size >> 20} MiB, too many for a cell: show it with `pelt view`, or take fewer frames")
+            raise Error(f"the page has {size >> 20} MiB, too large for a cell; show it with `pelt view`, or use fewer frames")
         page = _one_file(site)
     source = html.escape(page, quote=True)
     return f'<iframe srcdoc="{source}" style="width: 100%; height: {pixels}px; border: 0" allow="fullscreen" title="pelt"></iframe>'
@@ -75,7 +75,7 @@ def html_or_none(character: Character, skin: Optional[Skin]) -> Optional[str]:
 def _export(character: Character, skins: Sequence[Skin], folder: Path, site: Path) -> None:
     found = program()
     if found is None:
-        raise Error("the program pelt, which makes the page, was not found: install it, or name it by PELT_PROGRAM", "file")
+        raise Error("the program pelt, which makes the page, was not found; install it, or name it in PELT_PROGRAM", "file")
     scene = Path(character.path)
     if character.is_from_arrays:
         scene = folder / "character.glb"
@@ -89,7 +89,7 @@ def _export(character: Character, skins: Sequence[Skin], folder: Path, site: Pat
     try:
         done = subprocess.run([*words, "--export", str(site), "--quiet"], capture_output=True, text=True, check=False)
     except OSError as problem:
-        raise Error(f"{found}: cannot be run: {problem.strerror}; name the program pelt by PELT_PROGRAM", "file") from None
+        raise Error(f"{found}: cannot be run: {problem.strerror}; name the program pelt in PELT_PROGRAM", "file") from None
     if done.returncode:
         raise Error(done.stderr.strip() or f"{found} ended with {done.returncode}", "data")
 
@@ -117,7 +117,7 @@ def _one_file(site: Path) -> str:
 def _asset(site: Path, page: str, pattern: str) -> str:
     found = re.search(pattern, page)
     if not found or not (site / found.group(1)).is_file():
-        raise Error("this build of pelt has no page: build it where npm is installed", "unsupported")
+        raise Error("this pelt was built without its page; build it where npm is installed", "unsupported")
     return found.group(1)
 
 

@@ -74,7 +74,7 @@ class Problems(AddonTest):
         self.refuses_to_fit("The action 'nothing' is empty: leave it out", source="ACTIONS", actions="nothing")
         self.refuses_to_fit("There is no action 'walk': the file has", source="ACTIONS", actions="walk")
         bpy.data.actions.remove(bpy.data.actions["bend"])
-        self.refuses_to_fit("There is no action with bones of 'rig'", source="ACTIONS", actions="")
+        self.refuses_to_fit("There is no action for the bones of 'rig'", source="ACTIONS", actions="")
 
     def test_an_empty_frame_range(self):
         from pelt_addon.examples import frames_of_scene
@@ -135,7 +135,7 @@ class Problems(AddonTest):
         bpy.ops.pelt.fit(method="ssd", holdout=0)
         for operator, name in ((bpy.ops.pelt.point_cache, "x.pc2"), (bpy.ops.pelt.save_skin, "x.pelt"), (bpy.ops.pelt.export_gltf, "x.glb")):
             self.refuses("no/such/folder", operator, filepath=os.path.join(FOLDER, "no/such/folder", name))
-        self.refuses("No file is named", bpy.ops.pelt.save_skin)
+        self.refuses("No file was named", bpy.ops.pelt.save_skin)
 
     def test_a_mesh_that_changed_after_the_fit(self):
         bpy.ops.pelt.fit(method="ssd", holdout=0)

@@ -96,7 +96,7 @@ async function theFirstScreenIsSmall(browser, { url, sent }) {
   check("at most 150 kB before anything is wanted", bytes > 0 && bytes <= 150000, bytes);
   check("first paint within a second", paint < 1000, paint);
   check("the page itself has asked for no fitter", !first.some((path) => /^\/fit\//.test(path)), first.join(" "));
-  check("it says that nothing leaves the machine", /none of your data leaves this machine/.test(await page.textContent(".welcome")));
+  check("it says that nothing leaves the machine", /your data never leaves this machine/.test(await page.textContent(".welcome")));
   check("it is dark or light as the system is", await page.evaluate(() => document.documentElement.dataset.theme === (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark")));
   await picture(page, "first");
   return { page, complaints };
@@ -106,7 +106,7 @@ async function droppedFilesAreDiagnosedAndFitted(page) {
   await drop(page, ARM);
   await opened(page);
   await openFit(page, "psd");
-  await page.waitForFunction(() => /never move|Nothing looks wrong/.test(document.querySelector(".findings")?.textContent ?? ""), null, { timeout: 60000 });
+  await page.waitForFunction(() => /never move|Everything looks right/.test(document.querySelector(".findings")?.textContent ?? ""), null, { timeout: 60000 });
   await picture(page, "diagnosis");
   await page.click(".fit-foot .primary");
   await fitted(page, "psd");
@@ -195,7 +195,7 @@ async function brokenFilesAreRefused(page) {
     await drop(page, [{ name: `${what}.glb`, bytes }]);
     await page.waitForFunction((name) => new RegExp(`${name}\\.glb`).test(document.querySelector(".fit-foot .problem")?.textContent ?? ""), what, { timeout: 30000 });
     const said = await page.textContent(".fit-foot .problem");
-    check(`a ${what} file is refused with a sentence`, !/drop\d|broke off/.test(said), said);
+    check(`a ${what} file is refused with a sentence`, !/drop\d|stopped unexpectedly/.test(said), said);
   }
   check("what was open stays", (await skins(page)).length > 0);
 }

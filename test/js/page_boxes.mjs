@@ -297,7 +297,7 @@ async function stops(page) {
   await wait("stopped at");
   hold = false;
   await page.waitForTimeout(200);
-  check("Escape stops it", asked === 3 && (await text(page, "#panel-light")).includes("not all points are gathered: the picture is unfinished"), `${asked} ${await text(page, "#panel-light")}`);
+  check("Escape stops it", asked === 3 && (await text(page, "#panel-light")).includes("not all points were gathered: the picture is unfinished"), `${asked} ${await text(page, "#panel-light")}`);
   await shoot(page, "lamp-stopped");
   await page.getByRole("button", { name: "Go on" }).click();
   await page.waitForFunction(() => document.querySelector(".gathering").hidden, null, { timeout: 60000 });
@@ -309,7 +309,7 @@ async function stops(page) {
   await begin(0.12);
   await page.keyboard.press("PageUp");
   await page.waitForFunction(() => document.querySelector(".gathering").hidden);
-  check("and moving the lamp does", (await text(page, "#panel-light")).includes("are gathered when it rests") && asked === 3, await text(page, "#panel-light"));
+  check("and moving the lamp does", (await text(page, "#panel-light")).includes("will be gathered once it stops moving") && asked === 3, await text(page, "#panel-light"));
   hold = false;
   await page.unroute("**/api/light");
 }

@@ -150,7 +150,7 @@ async function undoing(page) {
   check("and that is undone", close((await posed(page)).locals, turned.locals, 0));
   await evaluate(page, () => navigator.clipboard.writeText('{"joints": {"tail": {"rotation": [0, 0, 0, 1]}}}'));
   await page.getByRole("button", { name: "Paste" }).click();
-  await said(page, "This character has none of the joints of that pose: tail.").waitFor();
+  await said(page, "This character has none of the joints in that pose: tail.").waitFor();
   check("a pose without known joints is refused", close((await posed(page)).locals, turned.locals, 0));
   const { clip, frame } = await get(page);
   await page.locator("#panel-pull .quiet-link").click();
@@ -173,7 +173,7 @@ async function reaching(page) {
   await page.locator("#panel-pull .joint-search").fill("shoulder");
   await page.locator("#panel-pull .joint-search").press("Enter");
   await page.getByRole("radio", { name: "Reach" }).click();
-  check("where nothing above bends, it is said", /^A reach needs two bones/.test(await page.locator(".reach .reach-says").textContent()));
+  check("where nothing above bends, it is said", /^Reaching needs two bones/.test(await page.locator(".reach .reach-says").textContent()));
   await page.locator("#panel-pull .joint-search").fill("wrist");
   await page.locator("#panel-pull .joint-search").press("Enter");
   await settled(page);
@@ -444,7 +444,7 @@ async function lacking(browser, url) {
   check("and joints can be pulled", (await posed(page)).pulled);
   await evaluate(page, () => document.activeElement.blur());
   await page.keyboard.press("s");
-  check("there is nothing to save, and no recorder", await page.getByRole("button", { name: "Save a picture, 1×" }).isDisabled() && /records no movies/.test(await page.locator(".share").textContent()));
+  check("there is nothing to save, and no recorder", await page.getByRole("button", { name: "Save a picture, 1×" }).isDisabled() && /cannot record movies/.test(await page.locator(".share").textContent()));
   await page.keyboard.press("Escape");
   await page.getByRole("radio", { name: "WebGL 2" }).click();
   await said(page, "WebGL 2 cannot be used here").waitFor();

@@ -157,7 +157,7 @@ test("helpers are joints that carry nothing and lie on a bone that goes on", asy
 test("a pose of another character says so", async () => {
   const { readPose } = await load("panels/pose");
   const joints = [joint("elbow", -1, [0, 0, 0])];
-  assert.throws(() => readPose('{"joints": {"tail": {"rotation": [0, 0, 0, 1]}, "ear": {}}}', joints, []), /^Error: This character has none of the joints of that pose: tail, ear\.$/);
+  assert.throws(() => readPose('{"joints": {"tail": {"rotation": [0, 0, 0, 1]}, "ear": {}}}', joints, []), /^Error: This character has none of the joints in that pose: tail, ear\.$/);
   assert.deepEqual(readPose('{"joints": {"tail": {}, "elbow": {}}}', joints, []).unknown, ["tail"]);
   assert.deepEqual(readPose('{"joints": {}}', joints, []).unknown, []);
   const many = JSON.stringify({ joints: Object.fromEntries(["a", "b", "c", "d", "e", "f"].map((name) => [name, {}])) });

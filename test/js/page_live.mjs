@@ -44,7 +44,7 @@ try {
   await page.goto(url);
   await page.waitForFunction(() => globalThis.peltApp?.skin());
   await page.evaluate(helpers);
-  await page.waitForFunction(() => document.querySelector("button.live").textContent.includes("no pose has come"));
+  await page.waitForFunction(() => document.querySelector("button.live").textContent.includes("waiting for the first pose"));
   check("who waits for poses says so", await button.isVisible() && await button.getAttribute("aria-pressed") === "true");
 
   server.stdin.write(`${names}\n${lines[3]}\n`);

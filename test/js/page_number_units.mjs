@@ -77,9 +77,9 @@ test("a skin is told in words", async () => {
   assert.equal(methodText({ method: "ssd", blend: "fit" }), "Linear blend of the joints, fitted weights");
   assert.equal(methodText({ method: "new", blend: "kind" }), "new, kind");
   const figures = { nanoseconds: 2, nanoseconds_low: 1.5, nanoseconds_high: 3, timed_frames: 200 };
-  assert.equal(timeText(figures, 1000), "2 µs a frame; half of 200 took 1.5 to 3");
-  assert.equal(timeText(figures, 1000000), "2 ms a frame; half of 200 took 1.5 to 3");
-  assert.equal(timeText({ ...figures, nanoseconds_low: 2, nanoseconds_high: 2 }, 1000), "2 µs a frame");
-  assert.equal(timeText(undefined, 1), "being measured");
+  assert.equal(timeText(figures, 1000), "2 µs per frame; half of 200 took 1.5 to 3");
+  assert.equal(timeText(figures, 1000000), "2 ms per frame; half of 200 took 1.5 to 3");
+  assert.equal(timeText({ ...figures, nanoseconds_low: 2, nanoseconds_high: 2 }, 1000), "2 µs per frame");
+  assert.equal(timeText(undefined, 1), "measuring …");
   assert.equal(timeText(null, 1), "unknown");
 });

@@ -132,7 +132,7 @@ async function worstVertices(page, clip) {
   await press(page, "e");
   const errors = distances(clip, elsewhere), worst = errors.indexOf(Math.max(...errors));
   seen = await marks(page);
-  check("E marks the worst vertex of the frame and looks at it", seen[1].text === `vertex ${worst} · ${short(errors[worst])} off` && seen[1].apart < 1.5, JSON.stringify([seen, worst]));
+  check("E marks mark the worst vertex of the frame and looks at it", seen[1].text === `vertex ${worst} · ${short(errors[worst])} off` && seen[1].apart < 1.5, JSON.stringify([seen, worst]));
   const box = await page.evaluate(() => globalThis.look.pane("model"));
   const at = await page.evaluate((v) => globalThis.look.place("model", Array.from(globalThis.peltApp.stage.positions.slice(3 * v, 3 * v + 3))), worst);
   check("it is in the middle", Math.hypot(at[0] - box[0] - box[2] / 2, at[1] - box[1] - box[3] / 2) < 3, `${at} ${box}`);
@@ -174,7 +174,7 @@ async function probe(page) {
   check("a vertex can be chosen by its number", (await marks(page))[1]?.text === `vertex 37 · ${short(errorNow)} off` && JSON.stringify(pairs) === JSON.stringify([short(errorNow), ...own.map(({ weight }) => `${(100 * weight).toFixed(1)} %`)]), JSON.stringify(pairs));
   await page.fill(".vertex-field", "700000");
   await page.keyboard.press("Enter");
-  check("a number that is none is told", /The vertices have the numbers 0 to \d+\./.test(await page.locator(".message.problem").last().textContent()));
+  check("a number that is none is told", /Vertices are numbered 0 to \d+\./.test(await page.locator(".message.problem").last().textContent()));
   await page.evaluate(() => document.activeElement.blur());
   await press(page, "Escape");
 }
@@ -235,7 +235,7 @@ async function twoSkins(page) {
   check("a pulled pose has both skins and no truth", JSON.stringify(await panes()) === JSON.stringify(["model: A none", "other: B held"]), await panes());
   const apart = off(await drawn(page, "positions"), Float32Array.from(await page.evaluate(() => Array.from(globalThis.peltApp.stage.positionsIn("other")))));
   check("both follow it", apart > 0 && off(second, Float32Array.from(await page.evaluate(() => Array.from(globalThis.peltApp.stage.positionsIn("model"))))) > 0.05);
-  check("the timeline says that there is no truth", (await page.locator(".frame-figures").textContent()) === "changed pose: no truth, so no error" && await page.evaluate(() => document.querySelector(".timeline").classList.contains("untrue")));
+  check("the timeline says that there is no truth", (await page.locator(".frame-figures").textContent()) === "pose changed: no truth, so no error" && await page.evaluate(() => document.querySelector(".timeline").classList.contains("untrue")));
   await page.evaluate(() => globalThis.peltApp.pose.reset());
   await settled(page);
   check("and takes it back", /^rms /.test(await page.locator(".frame-figures").textContent()));
@@ -283,7 +283,7 @@ async function withoutTruth(page) {
   await press(page, "v");
   check("and there is one arrangement", (await page.evaluate(() => globalThis.peltApp.stage.arrangement)) === "model");
   check("a skin without examples says that nothing was learned", (await page.locator(".card dd").first().textContent()) === "No examples: nothing was learned");
-  check("the table says why it has no errors", (await page.locator(".table-note").textContent()) === "No clip has a truth: there are no errors to tell.");
+  check("the table says why it has no errors", (await page.locator(".table-note").textContent()) === "No clip has a truth, so there are no errors to show.");
 }
 
 // -- Another tab, and files ----------------------------------------------------------------------------------------------

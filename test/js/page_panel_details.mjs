@@ -112,9 +112,9 @@ export async function pullDetails({ page, check, openSubject }) {
   await page.keyboard.press("ArrowDown");
   await settled(page);
   check("pages are ten degrees", close([await turnedTo()], [target - 1], 0.05) && !(await row.getAttribute("class")).includes("beyond") && await field.inputValue() === String(target - 1), `${await turnedTo()} ${target}`);
-  check("a changed pose has no truth, and the picture says so", (await text(page, ".pane-title")).includes("changed pose, no truth"));
+  check("a changed pose has no truth, and the picture says so", (await text(page, ".pane-title")).includes("pose changed, no truth"));
   await set(page, { panel: "numbers" });
-  check("as do the numbers", await text(page, "#panel-numbers .hint") === "The pose was changed: there is no truth for it.");
+  check("as do the numbers", await text(page, "#panel-numbers .hint") === "The pose was changed, so there is no truth for it.");
   await set(page, { panel: "pull" });
   const nearest = seen.reduce((best, one) => (Math.abs(one.degrees - target + 1) < Math.abs(best.degrees - target + 1) ? one : best));
   const words = await text(page, "#panel-pull .quiet-link");
@@ -136,20 +136,20 @@ export async function pullDetails({ page, check, openSubject }) {
   const half90 = [0, 0, Math.SQRT1_2, Math.SQRT1_2];
   await page.evaluate((q) => navigator.clipboard.writeText(JSON.stringify({ joints: { nose: {}, elbow: { rotation: q } }, controls: { x: 1 } })), half90);
   await page.getByRole("button", { name: "Paste", exact: true }).click();
-  await page.getByText("Not in this character, so left out: nose, x").waitFor({ timeout: 5000 });
+  await page.getByText("Left out, because this character does not have them: nose, x").waitFor({ timeout: 5000 });
   const elbowNow = () => page.evaluate(() => [...globalThis.peltApp.pose.locals.slice(10 * globalThis.test.jointNumber("elbow"), 10 * globalThis.test.jointNumber("elbow") + 4)]);
   check("a pose of another character is taken as far as it goes", close(await elbowNow(), half90, 1e-6));
   await page.evaluate(() => ["readText", "writeText"].forEach((name) => Object.defineProperty(navigator.clipboard, name, { value: () => Promise.reject(new Error("no")), configurable: true })));
   await page.getByRole("button", { name: "Copy", exact: true }).click();
   await page.locator(".pose-text").waitFor();
   const kept = await page.locator(".pose-text").inputValue();
-  check("without a clipboard the text is there to copy", JSON.parse(kept).joints.elbow.rotation.length === 4 && /copy the pose from the field/.test(await message()), kept);
+  check("without a clipboard the text is there to copy", JSON.parse(kept).joints.elbow.rotation.length === 4 && /Copy the pose from the field/.test(await message()), kept);
   await page.getByRole("button", { name: "Reset all" }).click();
   check("and goes away again", await page.locator(".pose-text").isHidden());
   await page.getByRole("button", { name: "Paste", exact: true }).click();
   await page.locator(".pose-text").waitFor();
   await page.keyboard.type("j");
-  check("or a field to paste into", await page.locator(".pose-text").inputValue() === "j" && /paste the pose into the field/.test(await message()));
+  check("or a field to paste into", await page.locator(".pose-text").inputValue() === "j" && /Paste the pose into the field/.test(await message()));
   await page.locator(".pose-text").fill(kept);
   await page.locator(".pose-text").blur();
   await settled(page);
@@ -196,9 +196,9 @@ export async function insideDetails({ page, check, openSubject, useSkin }) {
   await set(page, { panel: "inside" });
   await openSubject(page, "character humanoid");
   await page.getByText("This skin is a plain blend: it has no corrective").waitFor({ timeout: 5000 });
-  check("a plain blend says that it has nothing inside", await page.getByText("The pose has no coefficients in this skin.").isVisible() && (await page.locator("#panel-inside").textContent()).includes("This skin has none; --blend joints makes them.") && await page.locator("#panel-inside canvas.bars").isHidden());
+  check("a plain blend says that it has nothing inside", await page.getByText("This skin has no coefficients that depend on the pose.").isVisible() && (await page.locator("#panel-inside").textContent()).includes("This skin has none; --blend joints makes them.") && await page.locator("#panel-inside canvas.bars").isHidden());
   const said = [await paint("nothing"), await painted(), await paint("weights"), await painted(), await paint("support"), await paint("supports")];
-  check("and what to do", same(said, ["", false, "Pick a joint, in the scene or in the list.", false, "This skin has no supports.", "This skin has no supports."]), said.join("; "));
+  check("and what to do", same(said, ["", false, "Select a joint in the scene or in the list.", false, "This skin has no supports.", "This skin has no supports."]), said.join("; "));
   await page.locator("#panel-inside .joint-list").focus();
   for (const key of ["End", "Home"]) {
     await page.keyboard.press(key);
@@ -280,11 +280,11 @@ export async function insideDetails({ page, check, openSubject, useSkin }) {
   const moved = [await away()];
   await page.locator("#panel-inside .shape-row .chip").first().click();
   await page.waitForTimeout(60);
-  check("a displacement says which it is", await words() === `displacement 1 of ${supports[0].name}: x y z are red green blue, grey is none` && same(await page.locator("#panel-inside .chip").evaluateAll((list) => list.map((one) => one.getAttribute("aria-pressed"))), rows.map((_, k) => String(k === 0))), await words());
+  check("a displacement says which it is", await words() === `displacement 1 of ${supports[0].name}: x y z as red green blue; grey is none` && same(await page.locator("#panel-inside .chip").evaluateAll((list) => list.map((one) => one.getAttribute("aria-pressed"))), rows.map((_, k) => String(k === 0))), await words());
   if (supports.length > 1) {
     await page.locator("#panel-inside select").selectOption("1");
     await page.waitForTimeout(60);
-    check("another support shows its first displacement", await words() === `displacement 1 of ${supports[1].name}: x y z are red green blue, grey is none`, await words());
+    check("another support shows its first displacement", await words() === `displacement 1 of ${supports[1].name}: x y z as red green blue; grey is none`, await words());
   }
   await set(page, { panel: "numbers" });
   moved.push(await away());
@@ -440,7 +440,7 @@ export async function lightDetails({ page, check, openSubject }) {
     await page.evaluate(() => document.activeElement.blur());
     await answered();
     await page.waitForFunction(([selector, shown]) => document.querySelector(selector).checkVisibility() === shown, [warning, out > 0], { timeout: 5000 }).catch(() => {});
-    check("a light beyond the training grid is flagged", await page.locator(warning).isVisible() === out > 0 && (!out || (await text(page, warning)).includes("is 0.10 beyond the grid of training lights")), await text(page, warning));
+    check("a light beyond the training grid is flagged", await page.locator(warning).isVisible() === out > 0 && (!out || (await text(page, warning)).includes("is 0.10 outside the grid of training lights")), await text(page, warning));
   }
   await fill(99, -99, 99);
   await page.evaluate(() => document.activeElement.blur());
@@ -536,14 +536,14 @@ async function lightAnswers({ page, check, box, fill }) {
   await page.locator(".message .plain").first().click();
   await move(0.006);
   check("what goes wrong is said once", same([...told, await messages()], [1, 0]), told.join());
-  await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
+  await page.locator("label.toggle", { hasText: "Show a full gather next to it" }).click();
   await page.waitForFunction(() => document.querySelectorAll(".relit-figure figcaption")[1].textContent === "All points gatheredNo light today.");
   check("also of a full gather", asked.at(-1).full === true && asked.at(-1).samples === 128 && await page.locator(".relit-figure.old").count() === 1);
   answer = reply(0, 0.5, 2340, pixels);
   await move(0.007);
   await page.waitForFunction(() => document.querySelectorAll(".relit-figure figcaption")[1].textContent === "All points gathered2.34 s");
   check("which follows at rest", asked.at(-1).full === true && await page.locator(".relit-figure.old").count() === 0);
-  await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
+  await page.locator("label.toggle", { hasText: "Show a full gather next to it" }).click();
   await page.unroute("**/api/light");
   await fill(...middle);
   await page.evaluate(() => document.activeElement.blur());

@@ -453,8 +453,8 @@ test("resources are asked for with the key, kept, and checked", async () => {
   await assert.rejects(data.json("broken"), /broken has an unexpected format/);
   await assert.rejects(data.json("refused"), /^Error: No such skin\.$/);
   await assert.rejects(data.json("away"), /The server does not answer/);
-  await assert.rejects(data.json("old"), /has no key, or an old one/);
-  await assert.rejects(data.json("forbidden"), /has no key, or an old one/);
+  await assert.rejects(data.json("old"), /has no key, or an outdated one/);
+  await assert.rejects(data.json("forbidden"), /has no key, or an outdated one/);
   const ends = new AbortController();
   ends.abort();
   await assert.rejects(data.ask("away", { signal: ends.signal }), /^TypeError: no$/);

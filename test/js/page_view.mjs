@@ -133,7 +133,7 @@ async function legend({ page, check, set, get }) {
   for (const bad of ["0", "-1", "much", "Infinity"]) {
     await page.locator(".legend-top").fill(bad);
     await page.locator(".legend-top").press("Enter");
-    const sentence = page.locator(".message p", { hasText: "The top of the scale is a length above 0." });
+    const sentence = page.locator(".message p", { hasText: "The top of the scale must be a length above 0." });
     check("what is no length is refused", await sentence.count() === 1 && close([(await get()).scale / scale], lower.slice(2)) && await page.locator(".legend-top").inputValue() === short((await get()).scale), bad);
     await page.locator(".message .plain").first().click();
   }
@@ -310,7 +310,7 @@ async function keys({ page, check, set, get }) {
   check("arrows work on plain buttons too", (await get()).frame === 1);
   await press("?");
   const listed = await page.evaluate(() => [...document.querySelectorAll("dialog.help dl dt")].map((one) => `${[...one.children].map((key) => key.textContent).join("+")}: ${one.nextElementSibling.textContent}`));
-  check("the list has all keys", listed.length === 30 && listed.includes("Home+End: first, last frame") && listed.includes("1+9: a skin") && listed.includes("J: panel: Pull") && listed.includes("Space: play, pause"), listed.join("; "));
+  check("the list has all keys", listed.length === 30 && listed.includes("Home+End: first or last frame") && listed.includes("1+9: a skin") && listed.includes("J: panel: Pull") && listed.includes("Space: play or pause"), listed.join("; "));
   await press("v");
   check("while it is open, keys do nothing else", (await get()).layout === "side");
   await press("?");

@@ -281,7 +281,7 @@ test("bad files are refused in the library's words", () => {
   };
   const cases = [
     [new Uint8Array(), /a file is damaged or breaks its format/], [new ArrayBuffer(4096), /a file is damaged/],
-    [file.subarray(0, 60), /shorter than it says/], [file.subarray(0, file.length - 64), /shorter than it says/],
+    [file.subarray(0, 60), /shorter than it claims to be/], [file.subarray(0, file.length - 64), /shorter than it claims to be/],
     [spoiled(8, 99), /another version than this library/],
   ];
   for (const [bad, words] of cases)
@@ -297,7 +297,7 @@ test("bad files are refused in the library's words", () => {
   }
   assert.throws(() => pelt.openKeys(file), PeltError);
   const skin = pelt.open(file), pose = skin.createPose();
-  assert.throws(() => pose.deform(floats(3)), /positions have 3 numbers, but 2100 are needed/);
+  assert.throws(() => pose.deform(floats(3)), /positions have 3 numbers, but 2100 were expected/);
   assert.throws(() => pose.updateMatrices(floats(3)), RangeError);
   assert.throws(() => pose.setRotation(skin.findJoint("tail"), [0, 0, 0, 1]), /joint -1 does not exist: there are 6/);
   skin.free();

@@ -98,7 +98,7 @@ class Keys(unittest.TestCase):
         hole[3, 3, 1] = np.nan
         refuses("", pelt.train_keys, hole)
         refuses("key_values", self.keys.fill, self.values[0])
-        refuses("no option", self.keys.soft_cache, rig, CONTROLS, wobble=1)
+        refuses("no such option", self.keys.soft_cache, rig, CONTROLS, wobble=1)
         refuses("e_min", self.keys.soft_cache, rig, CONTROLS, e_min=-1)
         refuses("engine's values", self.keys.soft_cache(lambda c, p: c, CONTROLS).next, self.controls[0])
         refuses("", self.keys.soft_cache(lambda c, p: np.full((len(p), 3), np.nan), CONTROLS).next, self.controls[0])

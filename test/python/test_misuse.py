@@ -124,8 +124,8 @@ class Misuse(unittest.TestCase):
         still = np.zeros((POINTS, 3), np.float32)
         still.flags.writeable = False
         self.refuses("read-only", evaluate, self.pose, out=still)
-        self.refuses("one after the other", evaluate, self.pose, out=np.zeros((3, POINTS), np.float32).T)
-        self.refuses("one after the other", evaluate, self.pose, out=np.zeros((POINTS, 3), np.float32)[::-1])
+        self.refuses("contiguous", evaluate, self.pose, out=np.zeros((3, POINTS), np.float32).T)
+        self.refuses("contiguous", evaluate, self.pose, out=np.zeros((POINTS, 3), np.float32)[::-1])
         overlapping = np.lib.stride_tricks.as_strided(np.zeros(3 + POINTS, np.float32), (POINTS, 3), (4, 4))
         self.refuses("overlap", evaluate, self.pose, out=overlapping)
         self.refuses("normals", evaluate, self.pose, normals=room)

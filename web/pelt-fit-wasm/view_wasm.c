@@ -48,7 +48,7 @@ EXPORT("view_list_skin") int view_list_skin(pelt_view *view, uint32_t character,
 
 EXPORT("view_path") const char *view_path(pelt_view *view, uint32_t character) {
     const char *path = pelt_view_bundle_path(view, character);
-    if (!path) pelt_fail(&fit_failure, PELT_ERROR_ARGUMENT, "there is no such character to fit a skin to");
+    if (!path) pelt_fail(&fit_failure, PELT_ERROR_ARGUMENT, "there is no such character");
     return path;
 }
 

@@ -8,7 +8,7 @@ import type { Show } from './show';
 import './theme'; // the first screen is as dark or light as what follows
 import { welcomeCard, type Sample } from './welcome_card';
 
-const load = () => import('./main').catch(() => { throw new Error('The viewer could not be loaded: is this machine offline?'); });
+const load = () => import('./main').catch(() => { throw new Error('The viewer could not be loaded. Is this machine offline?'); });
 
 // The list beside the page; null: a server wants a key for it, and the viewer knows what to do.
 async function beside(): Promise<Show | null> {

@@ -23,7 +23,7 @@ export function cameraBar(session: Session) {
   };
   return [
     button('ground', 'Ground', 'A grid on the ground (G)'),
-    button('flat', 'Orthographic', 'Without perspective (O)'),
-    el('button', { type: 'button', className: 'plain', title: 'The whole character (F)', aria: { label: 'Show the whole character' }, on: { click: () => session.stage.reframe() } }, icon('frame')),
+    button('flat', 'Orthographic', 'Switch perspective off (O)'),
+    el('button', { type: 'button', className: 'plain', title: 'Show the whole character (F)', aria: { label: 'Show the whole character' }, on: { click: () => session.stage.reframe() } }, icon('frame')),
   ];
 }

@@ -31,7 +31,7 @@ export class Data {
   async json<T>(name: string): Promise<T> {
     const answer = await this.ask(name);
     return answer.json().catch(() => {
-      throw new Problem(`${name} has an unexpected format: the page and the server are different versions.`);
+      throw new Problem(`${name} has an unexpected format: the page and the server are from different versions of pelt. Reload the page.`);
     });
   }
 

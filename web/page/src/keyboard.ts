@@ -22,13 +22,13 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     if (count > 1) store.set({ clip: (store.get().clip + step + count) % count, frame: 0, playing: false });
   };
   const keys: Key[] = [
-    { keys: [' '], shown: 'Space', says: 'play, pause', does: () => store.set({ playing: !store.get().playing }) },
-    { keys: ['ArrowLeft', 'ArrowRight'], shown: '← →', says: 'previous, next frame; with Shift ten', does: (event) => go(store.get().frame + (event.key === 'ArrowLeft' ? -1 : 1) * (event.shiftKey ? 10 : 1)) },
-    { keys: ['Home', 'End'], shown: 'Home End', says: 'first, last frame', does: (event) => go(event.key === 'Home' ? 0 : frames() - 1) },
-    { keys: ['w'], shown: 'W', says: 'the worst frame of the skin; marks its worst vertex', does: goToWorst },
-    { keys: ['[', ']'], shown: '[ ]', says: 'previous, next clip', does: (event) => clip(event.key === '[' ? -1 : 1) },
+    { keys: [' '], shown: 'Space', says: 'play or pause', does: () => store.set({ playing: !store.get().playing }) },
+    { keys: ['ArrowLeft', 'ArrowRight'], shown: '← →', says: 'previous or next frame; with Shift, ten at a time', does: (event) => go(store.get().frame + (event.key === 'ArrowLeft' ? -1 : 1) * (event.shiftKey ? 10 : 1)) },
+    { keys: ['Home', 'End'], shown: 'Home End', says: 'first or last frame', does: (event) => go(event.key === 'Home' ? 0 : frames() - 1) },
+    { keys: ['w'], shown: 'W', says: 'go to the worst frame of the skin and mark its worst vertex', does: goToWorst },
+    { keys: ['[', ']'], shown: '[ ]', says: 'previous or next clip', does: (event) => clip(event.key === '[' ? -1 : 1) },
     { keys: [...'123456789'], shown: '1 … 9', says: 'a skin', does: (event) => { const i = Number(event.key) - 1; if (i < session.choices()) store.set({ skin: i }); } },
-    { keys: ['v'], shown: 'V', says: 'side by side, overlay, wipe, model, two skins', does: () => store.set({ layout: next(possible(session), store.get().layout) }) },
+    { keys: ['v'], shown: 'V', says: 'side by side, overlay, wipe, model alone, two skins', does: () => store.set({ layout: next(possible(session), store.get().layout) }) },
     { keys: ['c'], shown: 'C', says: 'clay, textures, normals', does: () => {
       const there = SHADINGS.map(({ value }) => value).filter((value) => value !== 'textures' || session.character()?.surface);
       store.set({ shading: next(there, store.get().shading) });
@@ -36,16 +36,16 @@ export function keyboard(session: Session, panels: Panel[], goToWorst: () => voi
     { keys: ['x'], shown: 'X', says: 'wireframe', does: () => store.set({ wireframe: !store.get().wireframe }) },
     { keys: ['h'], shown: 'H', says: 'heat map on the model', does: () => { if (session.hasTruth()) store.set({ difference: !store.get().difference }); } },
     { keys: ['f'], shown: 'F', says: 'the whole character', does: () => { stage.reframe(); } },
-    { keys: ['e'], shown: 'E', says: 'the worst vertex of the frame', does: () => void session.lookAtWorst() },
-    { keys: ['p'], shown: 'P', says: 'probe: tells of the vertex under the pointer', does: () => store.set({ probe: !store.get().probe }) },
-    { keys: ['+', '=', '-'], shown: '+ −', says: 'closer, away', does: (event) => stage.zoom(event.key === '-' ? 1.15 : 1 / 1.15) },
+    { keys: ['e'], shown: 'E', says: 'mark the worst vertex of the frame', does: () => void session.lookAtWorst() },
+    { keys: ['p'], shown: 'P', says: 'probe: describe the vertex under the pointer', does: () => store.set({ probe: !store.get().probe }) },
+    { keys: ['+', '=', '-'], shown: '+ −', says: 'zoom in or out', does: (event) => stage.zoom(event.key === '-' ? 1.15 : 1 / 1.15) },
     { keys: ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight'], shown: 'Alt ← → ↑ ↓', says: 'orbit the camera', does: () => {} },
-    { keys: ['a'], shown: 'A', says: 'from the front, the side, above; numeric keys 1 3 7', does: () => nextView(session) },
-    { keys: ['o'], shown: 'O', says: 'without perspective', does: () => store.set({ flat: !store.get().flat }) },
+    { keys: ['a'], shown: 'A', says: 'view from the front, the side, above; also 1 3 7 on the numeric keypad', does: () => nextView(session) },
+    { keys: ['o'], shown: 'O', says: 'perspective on or off', does: () => store.set({ flat: !store.get().flat }) },
     { keys: ['g'], shown: 'G', says: 'the ground', does: () => store.set({ ground: !store.get().ground }) },
     { keys: ['s'], shown: 'S', says: 'picture, movie, link', does: share },
-    { keys: [], shown: 'Ctrl Z', says: 'undo; with Shift redo', does: () => {} },
-    { keys: ['t'], shown: 'T', says: 'dark, light', does: switchTheme },
+    { keys: [], shown: 'Ctrl Z', says: 'undo; with Shift, redo', does: () => {} },
+    { keys: ['t'], shown: 'T', says: 'dark or light', does: switchTheme },
     { keys: ['?'], shown: '?', says: 'this list', does: () => toggleHelp() },
   ];
   for (const panel of panels) if (panel.key) keys.push({ keys: [panel.key], shown: panel.key.toUpperCase(), says: `panel: ${panel.title}`, does: () => openPanel(panel.id) });

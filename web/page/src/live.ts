@@ -12,17 +12,17 @@ const STATES = ['waiting', 'live', 'over', 'broken'] as const;
 type State = (typeof STATES)[number];
 
 const WORDS: Record<State, string> = {
-  waiting: 'Live: no pose has come yet',
+  waiting: 'Live: waiting for the first pose',
   live: 'Live',
   over: 'Live: the stream has ended',
-  broken: 'Live: the stream has failed; `pelt view` says why',
+  broken: 'Live: the stream failed; the terminal of `pelt view` says why',
 };
 
 export interface Latest { state: State; count: number; skipped: number; locals: Float32Array; controls: Float32Array }
 
 // The latest pose as the server sends it: state, poses so far, lines skipped; transforms of joints, values of controls.
 export function readLatest(bytes: ArrayBuffer, joints: number, controls: number): Latest {
-  if (bytes.byteLength !== 4 * (HEAD + FLOATS * joints + controls)) throw new Problem('The live pose is of another character.');
+  if (bytes.byteLength !== 4 * (HEAD + FLOATS * joints + controls)) throw new Problem('The live pose belongs to another character.');
   const [state = 0, count = 0, skipped = 0] = new Uint32Array(bytes, 0, HEAD);
   const numbers = new Float32Array(bytes, 4 * HEAD);
   return { state: STATES[state] ?? 'broken', count, skipped, locals: numbers.subarray(0, FLOATS * joints), controls: numbers.subarray(FLOATS * joints) };
@@ -47,7 +47,7 @@ export function live(session: Session): HTMLElement {
     button.hidden = !stream();
     button.setAttribute('aria-pressed', String(following));
     button.textContent = following ? WORDS[state] : 'Live';
-    button.title = following ? 'The character follows poses as they come; press to go back to the clip' : 'Follow poses as they come';
+    button.title = following ? 'The character follows the live poses; press to go back to the clip' : 'Follow the live poses';
   }
 
   function follow(on: boolean) {

@@ -39,7 +39,7 @@ function paneTitles(session: Session) {
     stage.title('other', session.otherNow()?.name ?? '', 'B');
     if (stage.arrangement === 'overlay' || stage.arrangement === 'wipe') stage.title('model', skin, 'truth', 'model');
     else if (stage.arrangement === 'skins') stage.title('model', skin, 'A');
-    else stage.title('model', session.pose.pulled ? `${skin} · changed pose, no truth` : session.pulledFace ? `${skin} · pulled` : session.followed ? `${skin} · live` : stage.truth ? skin : `${skin} · no truth`);
+    else stage.title('model', session.pose.pulled ? `${skin} · pose changed, no truth` : session.pulledFace ? `${skin} · pulled` : session.followed ? `${skin} · live` : stage.truth ? skin : `${skin} · no truth`);
   };
   session.stage.element.addEventListener('arranged', update);
   session.store.watch(['skin', 'other', 'clip'], update);

@@ -20,7 +20,7 @@ export async function movieFile(session: Session, told: (share: number) => void,
   const type = movieType();
   const { clip, frame: before, speed } = session.store.get();
   const { frames = 0, seconds } = session.clips()[clip] ?? {};
-  if (!type) throw new Problem('This browser records no movies: it has no MediaRecorder for WebM.');
+  if (!type) throw new Problem('This browser cannot record movies: it has no MediaRecorder for WebM.');
   if (frames < 2) throw new Problem('There is no clip to record.');
   const canvas = compose(session, 1);
   const stream = canvas.captureStream(0);

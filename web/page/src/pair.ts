@@ -36,7 +36,7 @@ export function pair(session: Session) {
     const [bytes, pelt] = await Promise.all([session.data.bytes(skin.file), session.pelt]);
     if (turn !== asked || !stage.mesh) return;
     engine.open(pelt, bytes, character.joints, character.controls);
-    if (engine.skin!.vertexCount !== stage.mesh.vertices) throw new Problem(`${skin.name} has other vertices than ${character.name}.`);
+    if (engine.skin!.vertexCount !== stage.mesh.vertices) throw new Problem(`${skin.name} was made for another mesh than that of ${character.name}.`);
     open = skin.file;
     follow();
   }

@@ -16,7 +16,7 @@ export function pictureSize(session: Session, scale: number): [number, number] {
 export function compose(session: Session, scale: number, canvas: HTMLCanvasElement = document.createElement('canvas')) {
   const { stage } = session;
   const { renderer } = stage;
-  if (!renderer) throw new Problem('There is no picture to save: this browser cannot draw in three dimensions.');
+  if (!renderer) throw new Problem('There is no picture to save: this browser cannot draw in 3D.');
   const [width, height] = pictureSize(session, scale);
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   const pen = canvas.getContext('2d')!;

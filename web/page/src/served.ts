@@ -43,7 +43,7 @@ async function problemOf(answer: Response, name: string): Promise<Problem> {
   const said = await answer.json().catch(() => null);
   if (said?.error?.text) return new Problem(said.error.text);
   if (answer.status === 401 || answer.status === 403) {
-    return new Problem('This address has no key, or an old one: open the address that `pelt view` printed.');
+    return new Problem('This address has no key, or an outdated one: open the address that `pelt view` printed.');
   }
   return new Problem(`${name} could not be read (${answer.status} ${answer.statusText}).`);
 }
@@ -83,7 +83,7 @@ export class Served implements Source {
     if (this.key) headers.set('X-Pelt-Key', this.key);
     const answer = await fetch(name, { ...options, headers }).catch((problem: unknown) => {
       if (options.signal?.aborted) throw problem;
-      throw new Problem('The server does not answer: is `pelt view` still running?');
+      throw new Problem('The server does not answer. Is `pelt view` still running?');
     });
     if (answer.status === 403 && !this.borrowing && await this.borrow()) return this.ask(name, options);
     if (!answer.ok) throw await problemOf(answer, name);

@@ -31,8 +31,8 @@ function movieRow(session: Session, name: () => string) {
     const type = movieType();
     const frames = session.clips()[session.store.get().clip]?.frames ?? 0;
     record.disabled = !stop && (!type || frames < 2 || !session.stage.renderer || !session.stage.mesh);
-    note.textContent = !type ? 'This browser records no movies: it has no MediaRecorder for WebM.'
-      : frames < 2 ? 'There is no clip to record.' : `The clip from start to end, as ${type.includes('mp4') ? 'MP4' : 'WebM'}`;
+    note.textContent = !type ? 'This browser cannot record movies: it has no MediaRecorder for WebM.'
+      : frames < 2 ? 'There is no clip to record.' : `The whole clip, as ${type.includes('mp4') ? 'MP4' : 'WebM'}`;
   };
   async function run() {
     stop = new AbortController();
@@ -63,14 +63,14 @@ function linkRow(session: Session) {
       session.say('The link was copied to the clipboard.');
     } catch {
       field.select();
-      session.say('The browser blocks the clipboard: the link is selected, copy it.');
+      session.say('The browser blocks the clipboard. The link is selected: copy it by hand.');
     }
   }
   const note = el('p');
   const update = () => {
     field.value = session.subject() ? linkTo(session) : '';
     copy.disabled = !session.subject();
-    note.textContent = session.local ? 'Opens this view again where the same character is open.' : session.server ? 'Opens this view again while `pelt view` runs. The key is not in it: open it where this page is open.' : 'Opens this view again.';
+    note.textContent = session.local ? 'Opens this view again wherever the same character is open.' : session.server ? 'Opens this view again while `pelt view` runs. It does not contain the key, so open it in the browser that has this page open.' : 'Opens this view again.';
   };
   return { update, row: el('div', { className: 'share-row' }, el('b', {}, 'Link'), el('span', { className: 'buttons' }, copy), note, field) };
 }

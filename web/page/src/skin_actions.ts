@@ -23,13 +23,13 @@ async function remove(session: Session) {
   if (subject?.kind !== 'character' || !skin || !session.server) return;
   await list(session, subject.index, skin.index, false);
   session.history.add({ says: `remove ${skin.name}`, undo: () => list(session, subject.index, skin.index, true), redo: () => list(session, subject.index, skin.index, false) });
-  session.say(`${skin.name} was removed from the page; undo brings it back. A file of it stays where it is.`);
+  session.say(`${skin.name} was removed from the page; undo brings it back. Its file, if any, stays where it is.`);
 }
 
 async function savePlain(session: Session) {
   const skin = session.skinNow();
   if (!skin?.plain) return;
-  session.say(`Making ${skin.name} a plain glTF file, for any engine …`);
+  session.say(`Exporting ${skin.name} as plain glTF for any engine …`);
   download(new Blob([await session.data.bytes(skin.plain)]), `${fileName(session.subject()?.name ?? '', skin.name)}.glb`);
 }
 
@@ -42,8 +42,8 @@ export function skinActions(session: Session) {
   const run = (call: (session: Session) => Promise<void>) => void call(session).catch((thrown) => session.problem(thrown));
   const name = el('span', { className: 'skin-named' });
   const saves = el('button', { type: 'button', className: 'quiet-link', on: { click: () => run(save) } }, 'Save file');
-  const plains = el('button', { type: 'button', className: 'quiet-link', title: 'The character with this skin as plain glTF, with its clips, for any engine', on: { click: () => run(savePlain) } }, 'Save .glb');
-  const removes = el('button', { type: 'button', className: 'quiet-link', title: 'Takes the skin off the list (Delete)', on: { click: () => run(remove) } }, 'Remove');
+  const plains = el('button', { type: 'button', className: 'quiet-link', title: 'Save the character with this skin and its clips as plain glTF for any engine', on: { click: () => run(savePlain) } }, 'Save .glb');
+  const removes = el('button', { type: 'button', className: 'quiet-link', title: 'Remove the skin from the list (Delete)', on: { click: () => run(remove) } }, 'Remove');
   const holder = el('div', { className: 'skin-actions', role: 'group' }, name, el('span', { className: 'gap' }), saves, plains, removes);
   const update = () => {
     const skin = session.skinNow();

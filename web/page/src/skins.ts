@@ -22,13 +22,13 @@ interface Column {
 const digits = (value: number) => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0);
 
 const COLUMNS: Column[] = [
-  { id: 'error', label: 'error', title: 'Relative to a linear blend with the weights of the file: 1 is no better than that',
+  { id: 'error', label: 'error', title: 'Relative to linear blending with the weights of the file: 1 is no better than that',
     error: (measure) => measure.rel_err, text: (value) => [value.toFixed(3).replace(/^0/, '')] },
   { id: 'rms', label: 'rms', title: "Root mean square distance, in the file's unit of length", error: (measure) => measure.rms, text: (value) => [short(value)] },
   { id: 'roughness', label: 'rough', title: 'How much rougher the surface is than the true one', error: (measure) => measure.roughness,
     text: (value) => [value.toFixed(2)] },
-  { id: 'bytes', label: 'size', title: 'Bytes of the skin', cost: (skin) => skin.bytes, text: (value) => [bytesText(value)] },
-  { id: 'nanoseconds', label: 'ns/v', title: 'Nanoseconds a vertex for a whole frame on one core of this server: the median of many frames, and how far half of them are from it',
+  { id: 'bytes', label: 'size', title: 'Size of the skin in bytes', cost: (skin) => skin.bytes, text: (value) => [bytesText(value)] },
+  { id: 'nanoseconds', label: 'ns/v', title: 'Nanoseconds per vertex for a whole frame on one core of this server: the median of many frames, ± the spread of the middle half',
     cost: (_, figures) => figures?.nanoseconds ?? null,
     text: (value, figures) => [digits(value), el('small', {}, ` ±${digits(figures ? (figures.nanoseconds_high - figures.nanoseconds_low) / 2 : 0)}`)] },
 ];
@@ -144,20 +144,20 @@ export function skinTable(session: Session) {
     choice.update();
     head.hidden ||= choice.buttons.every(({ disabled }) => disabled);
     table.classList.toggle('costs', head.hidden);
-    note.textContent = skins.length ? says(skins, told, clip, truth) : session.can.fit ? 'No skin yet. Fit one in the Fit panel.' : 'No skin was given. `pelt fit` makes one.';
+    note.textContent = skins.length ? says(skins, told, clip, truth) : session.can.fit ? 'No skin yet. Fit one in the Fit panel.' : 'No skin is open. Make one with `pelt fit`.';
   }
 
   // What the errors are of, and why some of them are not compared.
   function says(skins: Skin[], told: Told[], clip: string, truth: boolean): string {
     const there = told.filter(({ measure }) => measure);
     if (kind === 'clip') {
-      if (!truth) return session.hasTruth() ? 'This clip has no truth to measure on.' : 'No clip has a truth: there are no errors to tell.';
+      if (!truth) return session.hasTruth() ? 'This clip has no truth to measure on.' : 'No clip has a truth, so there are no errors to show.';
       const unknown = skins.some((skin) => trainedOn(skin, clip) === null);
-      return `Measured on ${clip}, all frames.${there.some(({ comparable }) => !comparable) ? ` † was trained on ${clip}${unknown ? ', or does not say' : ''}: not compared.` : ''}`;
+      return `Measured on ${clip}, all frames.${there.some(({ comparable }) => !comparable) ? ` † was trained on ${clip}${unknown ? ', or it is not recorded' : ''}: not compared.` : ''}`;
     }
     const alike = there.every(({ comparable }) => comparable);
     return (kind === 'holdout' ? 'On examples that the fit did not see.' : 'On the examples that each skin was trained on, which flatters it.')
-      + (there.length > 1 && !alike ? ' Not the same ones for all, so they are not compared.' : '');
+      + (there.length > 1 && !alike ? ' The examples differ between skins, so the errors are not compared.' : '');
   }
 
   body.addEventListener('keydown', (event) => {

@@ -11,7 +11,7 @@ export function sideSplit(root: HTMLElement) {
   let chosen = Number(localStorage.getItem(KEPT)) || null;
   const width = () => Math.min(most(), Math.max(LEAST, chosen ?? usual()));
   const line = el('div', {
-    className: 'split', role: 'separator', tabIndex: 0, title: 'Drag for more room; double-click for the usual width',
+    className: 'split', role: 'separator', tabIndex: 0, title: 'Drag to resize; double-click for the default width',
     aria: { label: 'Width of the panels', orientation: 'vertical', valuemin: String(LEAST) },
   });
   const apply = () => {

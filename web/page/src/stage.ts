@@ -139,7 +139,7 @@ function createRenderer(canvas: HTMLCanvasElement, context: WebGL2RenderingConte
 
 // Everything but the picture still works: it is said, and the page goes on.
 const withoutWebGL = () => el('div', { className: 'no-picture', role: 'note' },
-  el('b', {}, 'This browser cannot draw in three dimensions (WebGL 2 is missing or switched off).'),
+  el('b', {}, 'This browser cannot draw in 3D: WebGL 2 is missing or switched off.'),
   el('span', {}, 'Figures, curves, panels and fits work without it.'));
 
 export class Stage implements StageOfApp {

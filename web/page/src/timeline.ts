@@ -29,9 +29,9 @@ export function timeline(session: Session) {
 
   const clips = el('select', { className: 'clip', title: 'Clip ([ and ])', aria: { label: 'Clip' }, on: { change: () => store.set({ clip: Number(clips.value), frame: 0, playing: false }) } });
   const play = el('button', { type: 'button', className: 'plain play', title: 'Play (space)', aria: { label: 'Play' }, on: { click: () => store.set({ playing: !store.get().playing }) } });
-  const place = el('span', { className: 'place number', title: 'Frame, and the last one; the first is 0, as for `pelt measure`' });
+  const place = el('span', { className: 'place number', title: 'This frame / the last frame, counted from 0 as in `pelt measure`' });
   const figures = el('span', { className: 'frame-figures number', role: 'status' });
-  const worst = el('button', { type: 'button', title: 'The frame where this skin is worst (W)', className: 'tiny go-worst', aria: { label: 'Go to the worst frame' }, on: { click: () => goToWorst() } }, icon('worst'), el('span', {}, 'worst frame'));
+  const worst = el('button', { type: 'button', title: 'Go to the frame where this skin is worst (W)', className: 'tiny go-worst', aria: { label: 'Go to the worst frame' }, on: { click: () => goToWorst() } }, icon('worst'), el('span', {}, 'worst frame'));
   const kinds = segments<Kind>('Curve', [
     { value: 'rms', label: 'rms', title: 'Root mean square distance' }, { value: 'max', label: 'max', title: 'Largest distance of a vertex' },
   ], () => kind, (value) => { kind = value; kinds.update(); draw(); });
@@ -133,7 +133,7 @@ export function timeline(session: Session) {
     place.replaceChildren(el('b', {}, String(frame)), ` / ${Math.max(0, frames() - 1)}`);
     const curve = current();
     holder.classList.toggle('untrue', session.pose.pulled);
-    figures.textContent = session.pose.pulled ? 'changed pose: no truth, so no error' : (['rms', 'max'] as const).flatMap((one) => (curve?.[one] ? [`${one} ${short(curve[one][frame] ?? NaN)}`] : [])).join(' · ');
+    figures.textContent = session.pose.pulled ? 'pose changed: no truth, so no error' : (['rms', 'max'] as const).flatMap((one) => (curve?.[one] ? [`${one} ${short(curve[one][frame] ?? NaN)}`] : [])).join(' · ');
     worst.hidden = !curve;
     kinds.group.hidden = !(curve?.rms && curve.max);
   }

@@ -10,8 +10,8 @@ import { undoButtons } from './undo';
 
 export const LAYOUTS: { value: Layout; label: string; title: string }[] = [
   { value: 'side', label: 'Side by side', title: 'Truth, model and difference, with one camera' },
-  { value: 'overlay', label: 'Overlay', title: 'Truth in blue under the model in orange: colour remains where they differ' },
-  { value: 'wipe', label: 'Wipe', title: 'Truth to the left of a movable line' },
+  { value: 'overlay', label: 'Overlay', title: 'Truth in blue under the model in orange: they show colour where they differ' },
+  { value: 'wipe', label: 'Wipe', title: 'Truth on the left of a movable line, model on the right' },
   { value: 'model', label: 'Model', title: 'The model alone' },
   { value: 'skins', label: 'A | B', title: 'Two skins side by side, with the truth where there is one' },
 ];
@@ -103,7 +103,7 @@ export function legend(session: Session) {
   const take = () => {
     const value = Number(top.value.replace(',', '.').replace('−', '-'));
     if (value > 0 && Number.isFinite(value)) store.set({ scale: value });
-    else session.say('The top of the scale is a length above 0.', 'problem');
+    else session.say('The top of the scale must be a length above 0.', 'problem');
     update();
   };
   top.addEventListener('change', take);
@@ -115,7 +115,7 @@ export function legend(session: Session) {
     event.preventDefault();
     store.set({ scale: Number((session.scale() * factor).toPrecision(3)) });
   });
-  const auto = el('button', { type: 'button', className: 'tiny', title: 'Fits the scale to the skins of this character', on: { click: () => store.set({ scale: null }) } }, 'auto');
+  const auto = el('button', { type: 'button', className: 'tiny', title: 'Fit the scale to the skins of this character', on: { click: () => store.set({ scale: null }) } }, 'auto');
   const holder = el('div', { className: 'legend', role: 'group', aria: { label: 'Scale of the heat map' } },
     el('div', { className: 'legend-title' }, 'Distance from the truth', auto),
     bar,

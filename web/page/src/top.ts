@@ -70,15 +70,15 @@ function pathSwitch(session: Session) {
   const { store } = session;
   const { group, update } = segments<Path>('Deformed by', [
     { value: 'wasm', label: 'wasm', title: 'The C run time, with SIMD, on one core' },
-    { value: 'webgpu', label: 'WebGPU', title: 'Compute shaders; compared with wasm at every frame' },
-    { value: 'webgl2', label: 'WebGL 2', title: 'Vertex shaders; compared with wasm at every frame' },
+    { value: 'webgpu', label: 'WebGPU', title: 'Compute shaders; checked against wasm in every frame' },
+    { value: 'webgl2', label: 'WebGL 2', title: 'Vertex shaders; checked against wasm in every frame' },
   ], () => store.get().path, (path) => store.set({ path }));
   const said = el('span', { className: 'agreement', role: 'status', aria: { live: 'polite' } });
   store.watch(['path'], update);
   session.on('deformed', () => {
     const { agreement } = session.engine;
     const diagonal = session.character()?.diagonal ?? 1;
-    said.textContent = agreement ? `agrees with wasm: ${short(agreement.distance)} apart at most, ${short(agreement.distance / diagonal)} of the diagonal` : '';
+    said.textContent = agreement ? `agrees with wasm: at most ${short(agreement.distance)} apart, ${short(agreement.distance / diagonal)} of the diagonal` : '';
     said.classList.toggle('bad', agreement !== null && !(agreement.distance <= 2e-6 * diagonal));
     if (agreement && said.classList.contains('bad')) said.textContent = `differs from wasm by ${short(agreement.distance)}, ${short(agreement.distance / diagonal)} of the diagonal`;
   });

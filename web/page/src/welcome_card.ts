@@ -39,7 +39,7 @@ function commandList(say: Hands['say']) {
         say('The command was copied to the clipboard.');
       } catch {
         getSelection()?.selectAllChildren(code);
-        say('The browser blocks the clipboard: the command is selected, copy it.');
+        say('The browser blocks the clipboard. The command is selected: copy it by hand.');
       }
     }
     return el('li', {}, code, copy);
@@ -95,13 +95,13 @@ export function welcomeCard(hands: Hands) {
   };
   const [some, all] = [chooser(false), chooser(true)];
   const choose = el('button', { type: 'button', className: 'tiny primary', on: { click: () => some.click() } }, 'Choose files');
-  const chooseFolder = el('button', { type: 'button', className: 'tiny', hidden: true, title: 'A folder with the character and its caches, also folders of .obj files', on: { click: () => all.click() } }, 'Choose a folder');
+  const chooseFolder = el('button', { type: 'button', className: 'tiny', hidden: true, title: 'A folder with the character and its caches; folders of .obj files work too', on: { click: () => all.click() } }, 'Choose a folder');
   const samples = SAMPLES.map((sample) => el('button', { type: 'button', className: 'sample', data: { sample: sample.name }, on: { click: () => void run((how) => hands.make(sample, how)) } },
     el('b', {}, sample.title), el('span', {}, sample.says)));
   const controls = [choose, chooseFolder, ...samples];
   const kinds = el('p');
   const drop = el('div', { className: 'welcome-drop' }, el('b', {}, 'Drop a character anywhere'), kinds, el('span', { className: 'buttons' }, choose, chooseFolder), some, all);
-  const made = el('section', {}, el('h3', {}, 'Or look at one made on the spot'), el('div', { className: 'samples' }, ...samples));
+  const made = el('section', {}, el('h3', {}, 'Or try a built-in one'), el('div', { className: 'samples' }, ...samples));
   const title = el('h2'), lead = el('p', { className: 'lead' });
   const commands = el('section', {}, el('h3', {}, 'The same on the command line'), commandList(hands.say));
   const keptSkins = el('ul', { className: 'kept' });
@@ -112,11 +112,11 @@ export function welcomeCard(hands: Hands) {
   function offer({ fit, sample, local }: { fit: boolean; sample: boolean; local: boolean }) {
     title.textContent = local ? 'Drop a character, get its skin' : 'See what a skin does';
     lead.textContent = local
-      ? 'Examples in, a small and fast skin out, with its error beside it. Everything happens in this page: none of your data leaves this machine, and after the first visit it works offline.'
+      ? 'Put examples in and get a small, fast skin, with its error shown beside it. Everything happens in this page: your data never leaves this machine, and the page works offline after the first visit.'
       : 'Truth, model and the difference between them, frame by frame.';
     kinds.textContent = local
-      ? 'A .glb or .gltf with its examples beside it: caches (.pc2, .mdd, .npy) or folders of .obj; tables (.csv), skins (.pelt).'
-      : 'A .glb or .gltf with its caches (.pc2, .mdd, .npy) and tables (.csv), skins (.pelt) or key points (.keys).';
+      ? 'A .glb or .gltf with its examples: caches (.pc2, .mdd, .npy) or folders of .obj; also tables (.csv) and skins (.pelt).'
+      : 'A .glb or .gltf with its caches (.pc2, .mdd, .npy) and tables (.csv); skins (.pelt) or key points (.keys).';
     drop.hidden = !fit;
     made.hidden = !sample;
     commands.hidden = local;

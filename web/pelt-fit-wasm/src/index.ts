@@ -31,7 +31,7 @@ function inputOf(source: InputFiles | Character): Input {
   }
   const size = Object.values(files).reduce((sum, bytes) => sum + (bytes instanceof Uint8Array ? bytes.length : bytes.size), 0);
   if (size > MOST_BYTES) {
-    throw new FitError(`These files have ${(size / 2 ** 20).toFixed(0)} MB, and a page can work with ${MOST_BYTES / 2 ** 20} MB: use fewer examples, or the program pelt.`, 'memory');
+    throw new FitError(`These files take ${(size / 2 ** 20).toFixed(0)} MB, but a page can work with at most ${MOST_BYTES / 2 ** 20} MB: use fewer examples, or the program pelt.`, 'memory');
   }
   return { files, scene: scenes[0]! };
 }

@@ -14,7 +14,7 @@ class Escape {
 }
 
 const CANCELLED = 'stopped on request';
-const NO_MEMORY = 'There is not enough memory in this page (4 GB at most): use fewer examples or a smaller mesh, or the program pelt.';
+const NO_MEMORY = 'This page ran out of memory (it can have 4 GB at most): use fewer examples, a smaller mesh, or the program pelt.';
 
 type Call = (...words: number[]) => number;
 
@@ -130,7 +130,7 @@ export class FitModule {
 
   // By the words of `pelt fit`.
   fitWords(path: string, words: string[]): Uint8Array {
-    if (words.length > 200 || words.some((word) => /[\n\0]/.test(word))) throw new FitError('These are not words of pelt fit.');
+    if (words.length > 200 || words.some((word) => /[\n\0]/.test(word))) throw new FitError('These are not options of pelt fit.');
     return this.with([path, words.join('\n')], (at, lines) => this.taken(this.calls['fit_words']!(at!, lines!)));
   }
 

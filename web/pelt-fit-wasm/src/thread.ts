@@ -39,12 +39,12 @@ export async function compile(source: string | URL = new URL('./pelt-fit.wasm', 
       const { readFile } = await import(/* @vite-ignore */ 'node:' + 'fs/promises');
       bytes = await readFile(url);
     } else {
-      const answer = await fetch(url).catch(() => { throw new FitError('The fitter could not be loaded: is this machine offline, and was the page open here before?'); });
+      const answer = await fetch(url).catch(() => { throw new FitError('The fitter could not be loaded. Offline, it works only if this page was opened here before.'); });
       if (!answer.ok) throw new FitError(`The fitter could not be loaded (${answer.status} ${answer.statusText}).`);
       bytes = await answer.arrayBuffer();
     }
     return WebAssembly.compile(bytes as BufferSource).catch(() => {
-      throw new FitError('This browser cannot run the fitter: it lacks WebAssembly with SIMD, which browsers have since 2021 (Safari 16.4).');
+      throw new FitError('This browser cannot run the fitter: it lacks WebAssembly with SIMD, which browsers have had since 2021 (Safari 16.4).');
     });
   };
   const known = compiled.get(url.href) ?? get();
@@ -117,7 +117,7 @@ export class Workshop<Opened> {
     if (this.thread) return this.thread;
     if (this.begun && this.lost) throw new FitError(this.lost);
     this.begun = true;
-    const starting = startThread((message) => this.hear(message), (why) => this.stop(new FitError(`The fitter broke off (${why}).`)));
+    const starting = startThread((message) => this.hear(message), (why) => this.stop(new FitError(`The fitter stopped unexpectedly (${why}).`)));
     this.thread = starting;
     const thread = await starting;
     this.opened(await this.send<Opened>(thread, this.opening));

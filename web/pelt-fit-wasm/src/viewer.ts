@@ -4,7 +4,7 @@
 import { compile, Workshop, type Running } from './thread.js';
 import type { NamedFile } from './types.js';
 
-const LOST = 'The fitter broke off, and what was open is gone: reload the page. Finished skins are kept.';
+const LOST = 'The fitter stopped unexpectedly, and what was open is lost: reload the page. Finished skins are kept.';
 
 export class Viewer {
   private constructor(private readonly shop: Workshop<null>) {}

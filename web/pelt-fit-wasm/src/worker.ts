@@ -114,7 +114,7 @@ async function obey(order: Order): Promise<unknown> {
 function problem(thrown: unknown) {
   if (thrown instanceof FitError) return { text: thrown.message, kind: thrown.kind };
   const what = thrown instanceof Error ? thrown.message : String(thrown);
-  return { text: `The fitter broke off (${what}): this tab may lack the memory for this character.`, kind: 'failed', broken: true };
+  return { text: `The fitter stopped unexpectedly (${what}): this tab may not have enough memory for this character.`, kind: 'failed', broken: true };
 }
 
 function serve(port: Port, listen: (hear: (data: { number: number; order: Order }) => void) => void) {

@@ -49,6 +49,6 @@ export function roomFor(skin: Skin, options: DeformOptions): Deformed {
   const count = 3 * skin.vertexCount, normals = options.normals ?? true;
   const out = options.into ?? { positions: new Float32Array(count), normals: normals ? new Float32Array(count) : null };
   if (out.positions.length !== count || (normals && out.normals?.length !== count))
-    throw new RangeError(`arrays of ${count} numbers are needed for positions${normals ? " and for normals" : ""}`);
+    throw new RangeError(`expected arrays of ${count} numbers for positions${normals ? " and for normals" : ""}`);
   return out;
 }

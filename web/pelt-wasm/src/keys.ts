@@ -66,7 +66,7 @@ export class Keys {
     if (this.#address === 0) throw new PeltError("these keys were freed", RESULTS.PELT_ERROR_ARGUMENT);
     const keys = this.keyCount * this.componentCount, all = this.pointCount * this.componentCount;
     if (keyValues.length !== keys || values.length !== all)
-      throw new RangeError(`${keyValues.length} key values and ${values.length} values are given, not ${keys} and ${all}`);
+      throw new RangeError(`expected ${keys} key values and ${all} values, not ${keyValues.length} and ${values.length}`);
     const memory = this.#memory;
     memory.floats.set(keyValues, this.#keyValues >>> 2);
     memory.functions.keys_solve(this.#address);

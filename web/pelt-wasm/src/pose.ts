@@ -90,7 +90,7 @@ export class Pose {
   updateMatrices(globals: Float32Array): void {
     const { address } = this, memory = this.#memory, count = this.skin.jointCount * WORDS.matrix;
     if (globals.length !== count)
-      throw new RangeError(`${globals.length} numbers are not 12 for each of ${this.skin.jointCount} joints`);
+      throw new RangeError(`expected 12 numbers for each of ${this.skin.jointCount} joints, not ${globals.length} in all`);
     const at = memory.put(globals);
     memory.floats.set(this.controls, this.#words.controls >>> 2);
     memory.floats[(address >>> 2) + POSE.level] = this.level;
@@ -186,5 +186,5 @@ export class Pose {
 }
 
 function checkLength(array: Float32Array, length: number, what: string): void {
-  if (array.length !== length) throw new RangeError(`${what} have ${array.length} numbers, but ${length} are needed`);
+  if (array.length !== length) throw new RangeError(`${what} have ${array.length} numbers, but ${length} were expected`);
 }

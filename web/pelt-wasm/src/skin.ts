@@ -211,7 +211,7 @@ export class Skin {
   renumberIndices<T extends Indices>(indices: T): T {
     const slots = this.vertexSlots;
     if (indices instanceof Uint16Array && this.slotCount > 0x10000)
-      throw new RangeError(`${this.slotCount} slots do not fit 16-bit indices: use a Uint32Array`);
+      throw new RangeError(`${this.slotCount} slots do not fit into 16-bit indices; use a Uint32Array`);
     for (let i = 0; i < indices.length; i++) {
       const slot = slots[indices[i]!];
       if (slot === undefined)
@@ -224,7 +224,7 @@ export class Skin {
   /** A copy in slot order of an attribute that pelt does not deform, such as texture coordinates. */
   reorderAttribute<T extends Float32Array | Uint8Array | Uint16Array | Uint32Array>(from: T, itemSize: number): T {
     if (from.length !== itemSize * this.vertexCount)
-      throw new RangeError(`${from.length} numbers are not ${itemSize} for each of ${this.vertexCount} vertices`);
+      throw new RangeError(`expected ${itemSize} numbers for each of ${this.vertexCount} vertices, not ${from.length} in all`);
     const to = new (from.constructor as new (length: number) => T)(itemSize * this.slotCount);
     this.#eachSlot((vertex, slot) => {
       for (let i = 0; i < itemSize; i++) to[itemSize * slot + i] = from[itemSize * vertex + i]!;

@@ -81,7 +81,7 @@ export class ThreeSkin<Texture extends ThreeTexture = ThreeTexture, Attribute = 
   upload(pose: Pose, character = 0): void {
     if (pose.skin !== this.#skin) throw deviceError("this pose belongs to another skin");
     if (!(character >= 0 && character < this.#characters))
-      throw new RangeError(`character ${character} is requested, but there is room for ${this.#characters}`);
+      throw new RangeError(`character ${character} was requested, but there is room for ${this.#characters}`);
     this.#poses.set(pose.packed(this.#poseStride).floats, 4 * this.#poseStride * character);
     this.uniforms.pelt_poses.value.needsUpdate = true;
   }

@@ -252,7 +252,7 @@ export class WebGL2Player {
     gl.transformFeedbackVaryings(program, outputs, gl.SEPARATE_ATTRIBS);
     gl.linkProgram(program);
     const linked = gl.getProgramParameter(program, gl.LINK_STATUS) as boolean;
-    const log = linked ? "" : gl.getShaderInfoLog(shaders[0]!) || gl.getProgramInfoLog(program) || "it does not say why";
+    const log = linked ? "" : gl.getShaderInfoLog(shaders[0]!) || gl.getProgramInfoLog(program) || "no reason was given";
     shaders.forEach((shader) => gl.deleteShader(shader));
     if (linked) return program;
     gl.deleteProgram(program);

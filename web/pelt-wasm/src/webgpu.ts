@@ -19,9 +19,9 @@ export interface WebGPUOptions {
 /** A new device, with limits for large skins as far as the adapter allows. */
 async function ownDevice(): Promise<GPUDevice> {
   const gpu = (globalThis.navigator as Navigator | undefined)?.gpu;
-  if (!gpu) throw deviceError("there is no WebGPU here: use createWebGL2, or pose.deform");
+  if (!gpu) throw deviceError("this browser has no WebGPU; use createWebGL2 or pose.deform");
   const adapter = await gpu.requestAdapter();
-  if (!adapter) throw deviceError("WebGPU finds no graphics device here: use createWebGL2, or pose.deform");
+  if (!adapter) throw deviceError("WebGPU found no graphics device; use createWebGL2 or pose.deform");
   const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
   return adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
 }
@@ -86,7 +86,7 @@ export class WebGPUPlayer {
   async run(poses: Pose | readonly Pose[], options: { normals?: boolean } = {}): Promise<void> {
     const list = Array.isArray(poses) ? (poses as readonly Pose[]) : [poses as Pose], normals = options.normals ?? true;
     if (list.length > this.characters)
-      throw new RangeError(`${list.length} characters are requested, but there is room for ${this.characters}`);
+      throw new RangeError(`${list.length} characters were requested, but there is room for ${this.characters}`);
     this.#checkLost();
     let anyScales = false;
     list.forEach((pose, c) => {
@@ -135,7 +135,7 @@ export class WebGPUPlayer {
       await staging.mapAsync(GPUMapMode.READ, 0, parts * size);
     } catch (error) {
       this.#checkLost();
-      throw deviceError(`WebGPU does not return the result: ${(error as Error).message}`);
+      throw deviceError(`WebGPU did not return the result: ${(error as Error).message}`);
     }
     const floats = new Float32Array(staging.getMappedRange(0, parts * size));
     out.positions.set(floats.subarray(0, size / 4));

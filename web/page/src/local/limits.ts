@@ -8,7 +8,7 @@ const MOST_BYTES = 2 * 2 ** 30;
 // Before any file is read.
 export function tooLarge(bytes: number): void {
   if (bytes <= MOST_BYTES) return;
-  throw new Problem(`These files have ${(bytes / 2 ** 20).toFixed(0)} MB, and a page can work with ${MOST_BYTES / 2 ** 20} MB: use fewer examples, or the program pelt.`);
+  throw new Problem(`These files take ${(bytes / 2 ** 20).toFixed(0)} MB, but a page can work with at most ${MOST_BYTES / 2 ** 20} MB: use fewer examples, or the program pelt.`);
 }
 
 export const HEAVY = 64 * 2 ** 20; // bytes of a character's files: fits of it one after another

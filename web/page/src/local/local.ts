@@ -193,7 +193,7 @@ export class Local implements Source {
   }
 
   private async list({ character, skin, listed }: Record<string, unknown>): Promise<object> {
-    if (Number(character) < this.first) throw new Problem('This skin came with the page and stays.');
+    if (Number(character) < this.first) throw new Problem('This skin came with the page and cannot be removed.');
     await (await this.start()).listSkin(Number(character) - this.first, Number(skin), listed === true);
     return { character, skin, listed };
   }

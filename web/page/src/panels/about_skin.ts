@@ -11,7 +11,7 @@ export const list = (pairs: Pair[]) => el('dl', { className: 'pairs' }, ...pairs
 
 const METHODS: Record<string, string> = {
   ssd: 'Linear blend of the joints',
-  joints: 'Linear blend with driven joints, which bulge and twist with the pose',
+  joints: 'Linear blend with driven joints that bulge and twist with the pose',
   psd: 'Pose space deformation: examples interpolated by their poses',
   wpsd: 'Weighted pose space deformation: each vertex interpolates by the joints near it',
   eigen: 'EigenSkin: a few displacements for each joint',
@@ -41,17 +41,17 @@ export function trainedText(facts: Facts): string {
 }
 
 export function timeText(figures: Figures | null | undefined, vertices: number): string {
-  if (!figures) return figures === null ? 'unknown' : 'being measured';
+  if (!figures) return figures === null ? 'unknown' : 'measuring …';
   const frame = (figures.nanoseconds * vertices) / 1e3;
   const [unit, each] = frame < 1000 ? ['µs', 1e3] : ['ms', 1e6];
   const [low, middle, high] = [figures.nanoseconds_low, figures.nanoseconds, figures.nanoseconds_high].map((time) => Number(((time * vertices) / each).toPrecision(2)));
-  return `${middle} ${unit} a frame${low === high ? '' : `; half of ${figures.timed_frames} took ${low} to ${high}`}`;
+  return `${middle} ${unit} per frame${low === high ? '' : `; half of ${figures.timed_frames} took ${low} to ${high}`}`;
 }
 
 const measurePairs = (on: string, measure: Measure | null): Pair[] => !measure ? [] : [
   [`${on}: rms`, short(measure.rms)],
   [`${on}: largest`, short(measure.max)],
-  ...(measure.rel_err === null ? [] : [[`${on}: error`, short(measure.rel_err), "Relative to a linear blend with the file's own weights"] as Pair]),
+  ...(measure.rel_err === null ? [] : [[`${on}: error`, short(measure.rel_err), "Relative to linear blending with the file's own weights"] as Pair]),
   ...(measure.roughness === null ? [] : [[`${on}: roughness`, short(measure.roughness), 'How much rougher the surface is than the true one'] as Pair]),
   ...(measure.normals === null ? [] : [[`${on}: normals`, `${short(measure.normals)}°`] as Pair]),
   [`${on}: frames`, String(measure.frames)],
@@ -62,7 +62,7 @@ function choiceTable(choice: Choice): HTMLElement {
   const cell = (text: string) => el('td', { className: 'number' }, text);
   const rows = choice.candidates.map((one) => el('tr', { className: one.taken ? 'taken' : one.front ? '' : 'quiet' },
     el('td', {}, one.options.replace('--method ', '').replaceAll(' --', ', ')), cell(one.rel_err === null ? short(one.rms) : percent(one.rel_err)), cell(bytesText(one.bytes))));
-  return el('details', { className: 'more-options choice' }, el('summary', {}, 'chosen from'), el('p', { className: 'quiet' }, `Taken: ${choice.why}.`),
+  return el('details', { className: 'more-options choice' }, el('summary', {}, 'candidates'), el('p', { className: 'quiet' }, `Chosen: ${choice.why}.`),
     el('table', { aria: { label: 'methods tried' } }, el('tr', {}, el('th', {}, 'method'), el('th', {}, 'error'), el('th', {}, 'size')), ...rows));
 }
 
@@ -72,7 +72,7 @@ export function skinCard(skin: Skin, figures: Figures | null | undefined, vertic
   const pairs: Pair[] = facts ? [
     ['Trained on', trainedText(facts)],
     ['Held out', facts.holdout ? errorText(facts.holdout) : facts.examples ? 'Nothing was held out' : 'Nothing to hold out'],
-  ] : [['Its fit', 'Unknown: made by an older pelt. Fit again to see what it was trained on']];
+  ] : [['Its fit', 'Unknown: made by an older version of pelt. Fit again to see what it was trained on']];
   pairs.push(['Size', bytesText(skin.bytes)], ['Time', timeText(figures, vertices), 'On one core of the machine that runs the server']);
   const card = el('div', { className: 'card' }, facts && el('p', { className: 'card-method' }, methodText(facts)), list(pairs));
   if (facts) {

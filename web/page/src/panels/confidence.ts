@@ -63,7 +63,7 @@ class ConfidencePanel {
       this.strip.show(null);
       if (this.painted) this.app.stage.paint(null);
       this.painted = false;
-      this.note.textContent = this.skin ? 'This skin does not know its own errors: it was fitted to few examples, with --no-confidence, or by an older pelt.' : 'No skin is open.';
+      this.note.textContent = this.skin ? 'This skin cannot predict its own errors: it was fitted to too few examples, with --no-confidence, or by an older version of pelt.' : 'No skin is open.';
       this.body.replaceChildren();
       this.frame.textContent = '';
       this.table.hidden = true;
@@ -71,7 +71,7 @@ class ConfidencePanel {
     }
     this.table.hidden = false;
     this.of = this.skin.vertexRegions();
-    this.note.textContent = 'What the skin expects its errors to be, by how far the pose is from its examples; 19 of 20 frames stay below.';
+    this.note.textContent = 'The errors that the skin expects, judging by how far the pose is from its examples; 19 of 20 frames stay below.';
     const along = await this.app.expectedAlong().catch((thrown: unknown) => { this.app.problem(thrown); return null; });
     if (turn !== this.turn) return;
     this.scale = along ? nice(quantile(along.regions, 0.98) || 1e-9) : 0;
@@ -85,7 +85,7 @@ class ConfidencePanel {
     const scale = this.scale || nice(Math.max(...now.regions) || 1e-9);
     this.app.stage.paint(regionColours(this.of, now.regions, scale));
     this.painted = true;
-    this.frame.textContent = `this pose: ${short(now.frame)}; colours up to ${short(scale)}`;
+    this.frame.textContent = `this pose: ${short(now.frame)}; colours go up to ${short(scale)}`;
     const rows = Array.from(now.regions, (error, r) => ({ error, name: this.skin!.regions[r]! })).sort((a, b) => b.error - a.error || a.name.localeCompare(b.name));
     this.body.replaceChildren(...rows.map(({ error, name }) => {
       const bar = el('i', { className: 'region-bar' });

@@ -9,7 +9,7 @@ const WORDS = { fatal: 'Wrong', warning: 'Doubtful', note: 'Note' } as const;
 export class Findings {
   readonly element: HTMLElement;
   private readonly list = el('ul', { className: 'findings', aria: { live: 'polite' } });
-  private readonly mend = el('button', { type: 'button', className: 'tiny primary', hidden: true, title: 'Opens the character once more with axes, scale, offset, frames and order of its caches put right, and bad examples left out (--fix)', on: { click: () => void this.fix() } }, 'Fix it');
+  private readonly mend = el('button', { type: 'button', className: 'tiny primary', hidden: true, title: 'Reopens the character with the axes, scale, offset, frames and order of its caches corrected and bad examples left out (--fix)', on: { click: () => void this.fix() } }, 'Fix it');
   private character: Character | null = null;
   private index = -1;
 
@@ -23,7 +23,7 @@ export class Findings {
     this.element.hidden = !character?.diagnosis;
     this.mend.hidden = true;
     if (!character?.diagnosis) return;
-    this.list.replaceChildren(el('li', { className: 'quiet' }, 'Looking at the examples …'));
+    this.list.replaceChildren(el('li', { className: 'quiet' }, 'Checking the examples …'));
     try {
       const { findings } = await this.app.data.json<Diagnosis>(character.diagnosis);
       if (this.character === character) this.write(findings);
@@ -34,7 +34,7 @@ export class Findings {
 
   private write(findings: Diagnosis['findings']) {
     this.list.replaceChildren(...findings.map(({ severity, text }) => el('li', { className: severity }, el('b', {}, WORDS[severity]), ` ${text}`)));
-    if (!findings.length) this.list.replaceChildren(el('li', { className: 'quiet' }, this.character?.fix ? 'Nothing looks wrong any more: its caches were mended.' : 'Nothing looks wrong.'));
+    if (!findings.length) this.list.replaceChildren(el('li', { className: 'quiet' }, this.character?.fix ? 'Everything looks right now: the caches were corrected.' : 'Everything looks right.'));
     this.mend.hidden = !findings.some(({ fix }) => fix);
   }
 
@@ -45,7 +45,7 @@ export class Findings {
       await this.app.refresh();
       const at = this.app.subjects().findIndex((subject) => subject.kind === 'character' && subject.index === character);
       this.app.store.set({ subject: at });
-      this.app.say('The character is open once more, with its caches mended; fits of it use --fix.');
+      this.app.say('The character was reopened with its caches corrected; fits of it use --fix.');
     } catch (thrown) {
       this.app.problem(thrown);
     }

@@ -16,9 +16,9 @@ import './panels.css';
 import { NAMES, VERDICTS } from './verdicts';
 
 const RESULTS = [
-  { value: '0', label: 'Cache on', title: 'What is seen with the soft cache (1)', means: 'Key points where they are trusted, the rig where they are not, blended between.' },
-  { value: '1', label: 'Key points alone', title: 'Whether they are trusted or not (2)', means: 'All points from the key points, trusted or not.' },
-  { value: '2', label: 'Cache off', title: 'What the rig computes (3)', means: 'The rig computes every point of every frame.' },
+  { value: '0', label: 'Cache on', title: 'The face with the soft cache (1)', means: 'Key points where they are trusted, the rig where they are not, and a blend in between.' },
+  { value: '1', label: 'Key points alone', title: 'The face from key points alone, trusted or not (2)', means: 'All points come from the key points, trusted or not.' },
+  { value: '2', label: 'Cache off', title: 'The face as the rig computes it (3)', means: 'The rig computes every point of every frame.' },
 ];
 
 interface Now { verdict: Verdict; e: number; evaluated: number; regions: Float32Array; keys: Float32Array } // of what is shown
@@ -59,7 +59,7 @@ class Face {
     this.reset = el('button', { type: 'button', className: 'tiny', on: { click: () => this.leave(true) } }, 'Reset');
     const keys = toggle('Draw the key points', () => this.showKeys, (on) => { this.showKeys = on; this.place(); });
     const trust = toggle('Colour the face by trust', () => this.showTrust, (on) => { this.showTrust = on; this.place(); });
-    const legend = el('div', { className: 'trust-legend', role: 'img', aria: { label: 'Colours by misfit, from 0 over 1, up to which key points are trusted, to 1.5, from which they are not' } },
+    const legend = el('div', { className: 'trust-legend', role: 'img', aria: { label: 'Colours show the misfit: key points are trusted up to 1 and not at all from 1.5' } },
       el('div', { className: 'trust-bar' }), el('div', { className: 'trust-ticks' }, el('span', {}, '0'), el('span', {}, '1 trusted'), el('span', {}, '1.5 not')));
     const go = (label: string, step: number) => el('button', { type: 'button', className: 'tiny', on: { click: () => this.next(step) } }, label);
     this.jump = el('div', { className: 'buttons' }, go('Miss before', -1), go('Next miss', 1));
@@ -94,7 +94,7 @@ class Face {
     this.live.leave();
     this.verdicts = this.trust = this.clipControls = this.regions = null;
     this.strip.show(null);
-    if (!box) return void (this.note.textContent = 'There are no key points here.');
+    if (!box) return void (this.note.textContent = 'No key points are open.');
     const clip = box.clips[this.app.store.get().clip];
     this.note.textContent = `${box.keys.length} key points replace ${box.points} points${clip ? '' : '; there is no clip to test them on'}.`;
     this.beginControls(box);
@@ -128,8 +128,8 @@ class Face {
 
   private beginControls(box: FaceBox): void {
     this.controlSection.hidden = box.controls.length === 0;
-    this.source.textContent = box.engine ? `Pull them, and the rig computes the face: ${box.engine}.`
-      : this.app.server ? 'As recorded. To pull them, name the rig: pelt view … --engine.' : 'As recorded. Pulling them needs pelt view and the rig.';
+    this.source.textContent = box.engine ? `Move them, and the rig computes the face: ${box.engine}.`
+      : this.app.server ? 'As recorded. To move them, name the rig: pelt view … --engine.' : 'As recorded. Moving them needs `pelt view` and the rig.';
     this.controls.begin(box.controls, !!box.engine);
     this.reset.hidden = !box.engine;
   }
@@ -210,8 +210,8 @@ class Face {
 
   private pairs(box: FaceBox, now: Now, frame: number): [string, string, string?][] {
     const rows: [string, string, string?][] = [
-      ['misfit', `${now.e.toPrecision(3)} (trusted up to 1)`, 'Of the worst region, with the points that are checked besides the key points'],
-      ['points computed', `${now.evaluated} of ${box.points}`, 'Key points, points that are checked, and regions that are not trusted'],
+      ['misfit', `${now.e.toPrecision(3)} (trusted up to 1)`, 'Misfit of the worst region, including the points checked besides the key points'],
+      ['points computed', `${now.evaluated} of ${box.points}`, 'Key points, checked points, and regions that are not trusted'],
     ];
     const pulled = this.live.now;
     if (pulled) {

@@ -48,17 +48,17 @@ class Fitting {
     const chooser = el('input', { type: 'file', multiple: true, className: 'file-input', on: { change: () => void this.send([...(chooser.files ?? [])]) }, aria: { label: 'files of a bundle' } });
     this.drop = el('label', { className: 'drop' }, chooser, el('b', {}, 'Drop a bundle here'), el('span', { className: 'quiet' }, 'a .glb with its caches (.pc2, .mdd, .npy, .csv), or choose files'));
     this.nameField = el('input', { type: 'text', className: 'text', placeholder: 'kernel', maxLength: 60, aria: { label: 'name of the skin' }, on: { input: () => { this.name = this.nameField.value.trim(); this.showCommand(); }, keydown: (event) => event.stopPropagation() } });
-    const more = el('input', { type: 'text', className: 'text', placeholder: '--control-scale tension=2', spellcheck: false, aria: { label: 'further words' }, on: { input: () => { this.form.more = more.value; this.showCommand(); }, keydown: (event) => event.stopPropagation() } });
+    const more = el('input', { type: 'text', className: 'text', placeholder: '--control-scale tension=2', spellcheck: false, aria: { label: 'further options' }, on: { input: () => { this.form.more = more.value; this.showCommand(); }, keydown: (event) => event.stopPropagation() } });
     const limits = el('input', { type: 'text', className: 'text', placeholder: '500 kB, 1 mm', spellcheck: false, aria: { label: 'budget' }, on: { input: () => { this.form.budget = limits.value; this.showCommand(); }, keydown: (event) => event.stopPropagation() } });
-    this.budget = el('label', { className: 'field', title: 'bytes, kB, MB; us, ms of a frame; mm, cm, m or % of the diagonal: any of them' }, el('span', {}, 'within a budget'), limits);
+    this.budget = el('label', { className: 'field', title: 'any of: bytes, kB, MB; us, ms per frame; mm, cm, m or % of the diagonal' }, el('span', {}, 'within a budget'), limits);
     this.findings = new Findings(app);
     this.press = el('button', { type: 'button', className: 'tiny primary', on: { click: () => void this.fit() } }, 'Fit');
-    this.every = el('button', { type: 'button', className: 'tiny', title: 'A skin by each method, to compare in the table', on: { click: () => void this.compare() } }, 'Fit all methods');
+    this.every = el('button', { type: 'button', className: 'tiny', title: 'Fit one skin per method, to compare in the table', on: { click: () => void this.compare() } }, 'Fit all methods');
     this.stop = el('button', { type: 'button', className: 'tiny', hidden: true, on: { click: () => void this.cancel() } }, 'Cancel');
     const copy = el('button', { type: 'button', className: 'chip', title: 'Copy the command line', on: { click: () => void this.copy() } }, 'Copy');
     this.rest = el('div', {},
       this.findings.element, section('Clips', this.clips), section('Method', this.methods, this.budget),
-      el('details', { className: 'more-options' }, el('summary', {}, 'Options'), this.options, el('label', { className: 'field' }, el('span', {}, 'further words'), more)),
+      el('details', { className: 'more-options' }, el('summary', {}, 'Options'), this.options, el('label', { className: 'field' }, el('span', {}, 'further options'), more)),
       el('label', { className: 'field' }, el('span', {}, 'name of the skin'), this.nameField),
       section('The same on the command line', el('div', { className: 'command-box' }, this.command, copy)),
       this.result);
@@ -77,7 +77,7 @@ class Fitting {
   private begin(): void {
     const subject = this.app.subject();
     const character = subject?.kind === 'character' ? subject.character : null;
-    if (!this.suits) this.say('Fitting needs the server: run `pelt view BUNDLE` instead of opening an export, or export it --with-fit.', 'quiet');
+    if (!this.suits) this.say('Fitting needs the server: run `pelt view BUNDLE` instead of opening an export, or export with --with-fit.', 'quiet');
     this.drop.hidden = !this.suits;
     if (this.suits && this.app.local && character && !character.file) this.say('Drop the files of this character here to fit it.', 'quiet');
     else if (this.suits && this.problem.className === 'quiet') this.say('');
@@ -146,7 +146,7 @@ class Fitting {
     });
     const parts = this.form.method ? [
       field('--blend', 'where blend weights come from', select('blend', BLENDS, `${preset.blend} (${this.form.method})`, this.form.blend, (value) => { this.form.blend = value; this.showOptions(); })),
-      field('--corrective', 'what is added to the rest pose before blending', select('corrective', CORRECTIVES, `${preset.corrective} (${this.form.method})`, this.form.corrective, (value) => { this.form.corrective = value; this.showOptions(); })),
+      field('--corrective', 'what displaces the rest pose before blending', select('corrective', CORRECTIVES, `${preset.corrective} (${this.form.method})`, this.form.corrective, (value) => { this.form.corrective = value; this.showOptions(); })),
     ] : [];
     this.options.replaceChildren(...parts, ...rows);
     this.nameField.placeholder = this.form.method || 'best';
@@ -167,7 +167,7 @@ class Fitting {
       this.app.say('The command line was copied to the clipboard.');
     } catch {
       getSelection()?.selectAllChildren(this.command);
-      this.app.say('The browser blocks the clipboard: the command line is selected, copy it.');
+      this.app.say('The browser blocks the clipboard. The command line is selected: copy it by hand.');
     }
   }
 

@@ -14,23 +14,23 @@ const ANY_CORRECTIVE = ['psd', 'wpsd', 'eigen', 'kernel'];
 
 // '' leaves the choice to the program.
 export const METHODS: Record<string, { text: string; blend: string; corrective: string }> = {
-  kernel: { text: 'few displacements per vertex, learned; the best on unseen poses', blend: 'file', corrective: 'kernel' },
-  eigen: { text: 'EigenSkin: few displacements per joint', blend: 'file', corrective: 'eigen' },
+  kernel: { text: 'a few learned displacements per vertex; the most accurate in new poses', blend: 'file', corrective: 'kernel' },
+  eigen: { text: 'EigenSkin: a few displacements per joint', blend: 'file', corrective: 'eigen' },
   joints: { text: 'driven joints, no displacements; for engines that only blend', blend: 'joints', corrective: 'none' },
   wpsd: { text: 'weighted pose space deformation', blend: 'file', corrective: 'wpsd' },
   psd: { text: 'pose space deformation', blend: 'file', corrective: 'psd' },
   ssd: { text: 'the plain blend, to compare with', blend: 'file', corrective: 'none' },
-  '': { text: 'tries all of them on examples held out in turn; takes a while', blend: '', corrective: '' },
+  '': { text: 'tries every method on examples held out in turn; takes a while', blend: '', corrective: '' },
 };
 export const BLENDS = ['file', 'distance', 'fit', 'joints'];
 export const CORRECTIVES = ['none', ...ANY_CORRECTIVE];
 
 export const OPTIONS: Option[] = [
-  { flag: 'influences', text: 'most joints per vertex', kind: 'number' },
+  { flag: 'influences', text: 'maximum joints per vertex', kind: 'number' },
   { flag: 'rest', text: 'rest positions', kind: 'choice', choices: ['keep', 'refit'], blends: ['fit', 'joints'] },
   { flag: 'smooth', text: 'penalty on error differences across the mesh', kind: 'number', blends: ['fit', 'joints'] },
   { flag: 'drop-joints', text: 'joints that no vertex may follow', kind: 'names', blends: ['fit', 'joints'] },
-  { flag: 'prune', text: 'drops weights below this', kind: 'number', blends: ['fit'] },
+  { flag: 'prune', text: 'drop weights below this', kind: 'number', blends: ['fit'] },
   { flag: 'lock-joints', text: 'joints that keep the file’s weights', kind: 'names', blends: ['fit'] },
   { flag: 'influence-choice', text: 'how a vertex chooses its joints', kind: 'choice', choices: ['greedy', 'rigidity'], blends: ['joints'] },
   { flag: 'ridge', text: 'penalty on squared weights', kind: 'number', blends: ['joints'] },
@@ -38,17 +38,17 @@ export const OPTIONS: Option[] = [
   { flag: 'per-vertex', text: 'displacements per vertex', kind: 'number', correctives: ['kernel', 'eigen'] },
   { flag: 'family', text: 'what computes the coefficients', kind: 'choice', choices: ['kernel', 'arc', 'features'], correctives: ['kernel'] },
   { flag: 'per-joint', text: 'displacements per joint', kind: 'number', correctives: ['eigen'] },
-  { flag: 'sweeps-only', text: 'only examples that move one joint alone', kind: 'switch', correctives: ['eigen'] },
+  { flag: 'sweeps-only', text: 'use only examples that move a single joint', kind: 'switch', correctives: ['eigen'] },
   { flag: 'poses', text: 'keep the most important poses', kind: 'number', correctives: ['psd', 'wpsd'] },
   { flag: 'rbf', text: 'function of the pose distance', kind: 'choice', choices: ['mixed', 'gaussian', 'exp'], correctives: ['psd', 'wpsd'] },
   { flag: 'no-norm', text: 'do not divide the functions by their sum', kind: 'switch', correctives: ['psd', 'wpsd'] },
-  { flag: 'principal-joints', text: 'most joints in a pose distance', kind: 'number', correctives: ['wpsd'] },
+  { flag: 'principal-joints', text: 'maximum joints in a pose distance', kind: 'number', correctives: ['wpsd'] },
   { flag: 'distance-weights', text: 'how joints are weighted', kind: 'choice', choices: ['driving', 'blend'], correctives: ['wpsd'] },
   { flag: 'displacements', text: 'bits per stored number', kind: 'choice', choices: ['16', '32'], correctives: ANY_CORRECTIVE },
   { flag: 'normals', text: 'where normals come from', kind: 'choice', choices: ['auto', 'surface', 'rows', 'blend'] },
   { flag: 'every', text: 'train on every N-th frame only', kind: 'number' },
   { flag: 'mirror', text: 'train on mirror images too', kind: 'choice', choices: ['x', 'y', 'z'] },
-  { flag: 'holdout', text: 'fraction of the examples held out for measuring', kind: 'number' },
+  { flag: 'holdout', text: 'fraction of the examples to hold out for measuring', kind: 'number' },
 ];
 
 export interface Form {

@@ -100,7 +100,7 @@ class Inside {
     this.frames = new DrivenFrames(app, this.picking);
     this.painted = segments<Paint>('painted on the skin', [
       { value: 'nothing', label: 'Nothing', title: 'The skin as it is' },
-      { value: 'weights', label: 'Weights', title: 'How much the picked joint moves each vertex' },
+      { value: 'weights', label: 'Weights', title: 'How much the selected joint moves each vertex' },
       { value: 'support', label: 'Support', title: 'Where the chosen joint displaces the skin (EigenSkin, figure 3)' },
       { value: 'supports', label: 'All', title: 'All supports, each in its own colour' },
       { value: 'shape', label: 'RGB', title: 'A displacement, x y z as red green blue (EigenSkin, figure 5)' },
@@ -160,7 +160,7 @@ class Inside {
     this.showSupports('');
     this.showBars();
     const file = character?.skins[this.app.store.get().skin]?.inside;
-    if (!character || !skin) return void this.showSupports('There is no skin to look into.');
+    if (!character || !skin) return void this.showSupports('No skin is open.');
     try {
       const data = file ? await this.app.data.json<InsideData>(file) : null;
       if (turn !== this.turn) return;
@@ -210,11 +210,11 @@ class Inside {
     const support = this.data?.supports[this.support];
     const none = (words: string) => ({ colours: null, words, ramp: '' });
     if (paint === 'nothing') return none('');
-    if (!skin) return none('There is no skin to look into.');
+    if (!skin) return none('No skin is open.');
     if (paint === 'weights') {
       const own = this.picking.joints()[this.picking.joint];
       const joint = this.driven >= 0 ? skin.jointCount + this.driven : own ? skin.findJoint(own.name) : -1;
-      if (joint < 0) return none('Pick a joint, in the scene or in the list.');
+      if (joint < 0) return none('Select a joint in the scene or in the list.');
       const name = this.driven >= 0 ? skin.driven[this.driven].name : own.name;
       const weights = skin.weightsOf(joint);
       const count = weights.reduce((sum, weight) => sum + Number(weight !== 0), 0);
@@ -230,9 +230,9 @@ class Inside {
       const weights = await this.app.data.floats(support.weights);
       return { colours: weightColours(weights), words: `${support.name} displaces ${support.points} points; 1 is its largest displacement`, ramp: 'plain' };
     }
-    if (this.shape < 0 || !this.data.displacements) return none('Every vertex has its own coefficients here: there is no displacement to paint.');
+    if (this.shape < 0 || !this.data.displacements) return none('In this skin every vertex has its own coefficients, so there is no displacement to paint.');
     const shape = await this.app.data.floats(numbered(this.data.displacements, this.shape));
-    return { colours: displacementColours(shape), words: `displacement ${support.coefficients.indexOf(this.shape) + 1} of ${support.name}: x y z are red green blue, grey is none`, ramp: '' };
+    return { colours: displacementColours(shape), words: `displacement ${support.coefficients.indexOf(this.shape) + 1} of ${support.name}: x y z as red green blue; grey is none`, ramp: '' };
   }
 
   // -- Supports and displacements -----------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ class Inside {
     const rows = support.coefficients.slice(0, MOST_SLIDERS).map((coefficient, k) => this.shapeRow(support, coefficient, k));
     const more = support.coefficients.length - rows.length;
     this.shapes.replaceChildren(
-      el('p', { className: 'quiet' }, sigmas ? 'Singular values say how much each matters; a slider adds its displacement to the shape.' : 'A slider adds its displacement to the shape.'),
+      el('p', { className: 'quiet' }, sigmas ? 'The singular value says how much each one matters; its slider adds the displacement to the shape.' : 'Each slider adds its displacement to the shape.'),
       ...rows, more > 0 ? el('p', { className: 'quiet' }, `and ${more} more`) : '',
       el('div', { className: 'buttons' }, el('button', { type: 'button', className: 'tiny', on: { click: () => this.addNothing() } }, 'Add nothing')));
   }
@@ -341,7 +341,7 @@ class Inside {
   private showDriven(): void {
     const skin = this.app.skin();
     const driven = skin?.driven ?? [];
-    this.drivenNote.replaceChildren(...(!skin ? [] : driven.length ? [`${driven.length} joints computed from others`] : ['This skin has none; ', el('code', {}, '--blend joints'), ' makes them.']));
+    this.drivenNote.replaceChildren(...(!skin ? [] : driven.length ? [`${driven.length} joints computed from others`] : ['This skin has none: ', el('code', {}, '--blend joints'), ' adds them.']));
     this.drawDriven.row.hidden = !driven.length;
     this.drivenList.replaceChildren(...driven.map((one, i) => {
       const item = el('button', { type: 'button', className: 'driven', on: { click: () => this.pickDriven(i) } },
@@ -370,7 +370,7 @@ class Inside {
   private showBars(): void {
     const coefficients = this.app.posed()?.coefficients ?? new Float32Array(0);
     this.bars.element.hidden = !coefficients.length;
-    this.barsNote.textContent = coefficients.length ? '' : this.app.skin()?.driven.length ? 'No corrective: the shape follows the joints above.' : 'The pose has no coefficients in this skin.';
+    this.barsNote.textContent = coefficients.length ? '' : this.app.skin()?.driven.length ? 'No corrective: the shape follows the joints above.' : 'This skin has no coefficients that depend on the pose.';
     const names: string[] = [];
     for (const support of this.data?.supports ?? []) support.coefficients.forEach((c, k) => { names[c] ??= `${support.name} ${k + 1}`; });
     if (coefficients.length) this.bars.show(coefficients.slice(), this.ranges, names);

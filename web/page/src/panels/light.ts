@@ -63,7 +63,7 @@ class Light {
   private failed = ''; // the last message shown
 
   constructor(element: HTMLElement, private readonly app: App) {
-    this.handle = el('button', { type: 'button', className: 'light-handle', title: 'Drag the light; with Shift up and down. Arrow keys, Page Up and Page Down move it too.', aria: { label: 'the light' } });
+    this.handle = el('button', { type: 'button', className: 'light-handle', title: 'Drag the light; hold Shift to move it up and down. Arrow keys, Page Up and Page Down move it too.', aria: { label: 'the light' } });
     this.stop = el('button', { type: 'button', className: 'tiny', on: { click: () => this.stopOrGoOn() } });
     this.progressRow = el('div', { className: 'gathering', hidden: true }, this.progress, this.progressText, this.stop);
     const frame = el('div', { className: 'relit-frame' }, this.picture, this.marks, this.handle);
@@ -73,7 +73,7 @@ class Light {
       el('figure', { className: 'relit-figure' }, frame, el('figcaption', {}, this.title, this.badge, this.speed, this.progressRow)), this.fullFigure);
     this.sliders = [0, 1, 2].map((i) => rangeSlider(['x', 'y', 'z'][i]!, '', 0.01, { least: -1e6, most: 1e6 }, (value) => { this.at[i] = value; this.moved(); }));
     const keys = toggle('Show the key points', () => this.showKeys, (on) => { this.showKeys = on; this.mark(); });
-    const full = toggle('Full gather next to it', () => this.wantFull, (on) => this.setFull(on), 'All points are gathered when the light rests');
+    const full = toggle('Full gather next to it', () => this.wantFull, (on) => this.setFull(on), 'All points are gathered once the light stops moving');
     this.fullRow = full.row;
     element.classList.add('light');
     element.append(this.note, section('Light', ...this.sliders.map((slider) => slider.row)),
@@ -307,17 +307,17 @@ class Light {
     this.means.textContent = keyed.pixels.every((x) => x < 2) ? 'No light reaches anything that the camera sees.' : this.meaning();
     const out = beyondGrid(this.at, box.light.least, box.light.most);
     this.beyond.hidden = !(out > 0) || (verdict === 'miss' && gathering.state === 'done');
-    this.beyond.textContent = `The light is ${out.toPrecision(2)} beyond the grid of training lights, where key points can be wrong without a sign of it.`;
+    this.beyond.textContent = `The light is ${out.toPrecision(2)} outside the grid of training lights, where key points can be wrong without warning.`;
     const { state } = gathering;
     if (verdict !== 'hit' && state !== 'idle') this.speed.textContent = state === 'done' ? `${gathering.seconds.toFixed(2)} s` : '';
     const percent = `${Math.floor(100 * gathering.share)} %`;
     this.progressRow.hidden = !['running', 'stopped', 'failed'].includes(state);
     this.progress.value = gathering.share;
     this.progressText.textContent = { running: `gathering ${percent}`, stopped: `stopped at ${percent}`, failed: gathering.problem }[state as string] ?? '';
-    this.stop.textContent = state === 'running' ? 'Stop' : 'Go on';
+    this.stop.textContent = state === 'running' ? 'Stop' : 'Continue';
     this.stop.title = state === 'running' ? 'Stop gathering (Escape)' : 'Gather the rest';
     this.fullFigure.classList.toggle('old', !gathered);
-    this.fullCaption.textContent = { running: percent, stopped: `stopped at ${percent}`, failed: gathering.problem, done: `${gathering.seconds.toFixed(2)} s`, idle: 'when the light rests' }[state];
+    this.fullCaption.textContent = { running: percent, stopped: `stopped at ${percent}`, failed: gathering.problem, done: `${gathering.seconds.toFixed(2)} s`, idle: 'once the light stops moving' }[state];
   }
 
   private meaning(): string {
@@ -326,10 +326,10 @@ class Light {
     const what = verdict === 'blend' ? 'In between: the key points are blended with all points' : 'Unlike any training light: all points';
     if (!this.live()) return verdict === 'blend' ? 'In between: the key points are trusted in part.' : 'Unlike any training light: the key points are not trusted.';
     const { state } = this.gathering;
-    if (state === 'idle') return `${what}${verdict === 'blend' ? ', which' : ''} are gathered when it rests.`;
+    if (state === 'idle') return `${what}${verdict === 'blend' ? ', which' : ''} will be gathered once it stops moving.`;
     if (state === 'running') return `${what}${verdict === 'blend' ? ', which' : ''} are being gathered.`;
     if (state === 'done') return `${what}${verdict === 'blend' ? ', which' : ''} were gathered.`;
-    return `${verdict === 'blend' ? 'In between' : 'Unlike any training light'}, and not all points are gathered: the picture is unfinished.`;
+    return `${verdict === 'blend' ? 'In between' : 'Unlike any training light'}, and not all points were gathered: the picture is unfinished.`;
   }
 
   // -- Marks --------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ function frameFigures(app: App): Pair[] {
     ['rms', short(rms), 'Root mean square distance'],
     ['95 % of vertices below', short(ranked(distances, Math.floor(0.95 * (distances.length - 1))))],
     ['largest', short(largest)],
-    ['worst vertex', el('button', { type: 'button', className: 'quiet-link', title: 'Mark it and look at it (E)', on: { click: () => (app as Session).lookAtVertex(worst) } }, String(worst))],
+    ['worst vertex', el('button', { type: 'button', className: 'quiet-link', title: 'Mark it and zoom to it (E)', on: { click: () => (app as Session).lookAtVertex(worst) } }, String(worst))],
   ];
 }
 
@@ -36,12 +36,12 @@ function vertexSection(app: Session) {
   const told = el('div');
   const field = el('input', { type: 'number', min: '0', step: '1', className: 'vertex-field', placeholder: 'number', aria: { label: 'Vertex number' } });
   const look = el('button', { type: 'button', className: 'tiny', on: { click: () => { if (app.store.get().vertex >= 0) app.lookAtVertex(app.store.get().vertex); } } }, 'look at it');
-  const clear = el('button', { type: 'button', className: 'tiny', title: 'Removes the mark (Escape)', on: { click: () => app.store.set({ vertex: -1 }) } }, 'clear');
-  const probing = toggle('Probe', () => app.store.get().probe, (probe) => app.store.set({ probe }), 'Tells of the vertex under the pointer (P)');
+  const clear = el('button', { type: 'button', className: 'tiny', title: 'Remove the mark (Escape)', on: { click: () => app.store.set({ vertex: -1 }) } }, 'clear');
+  const probing = toggle('Probe', () => app.store.get().probe, (probe) => app.store.set({ probe }), 'Describe the vertex under the pointer (P)');
   field.addEventListener('change', () => {
     const count = app.stage.mesh?.vertices ?? 0;
     const vertex = field.value === '' ? -1 : Number(field.value);
-    if (vertex >= count || !Number.isInteger(vertex) || vertex < -1) app.say(`The vertices have the numbers 0 to ${count - 1}.`, 'problem');
+    if (vertex >= count || !Number.isInteger(vertex) || vertex < -1) app.say(`Vertices are numbered 0 to ${count - 1}.`, 'problem');
     else app.store.set({ vertex });
     draw();
   });
@@ -57,7 +57,7 @@ function vertexSection(app: Session) {
       ...(error === undefined ? [] : [['from the truth', short(error)] as Pair]),
       ...strongest(app, vertex).map(({ name, driver, weight }): Pair => [name, `${(100 * weight).toFixed(1)} %`, driver ? `Weight of a joint that ${driver} drives` : 'Weight of this joint']),
     ];
-    told.replaceChildren(there ? list(pairs) : el('p', { className: 'hint' }, `Point at the surface, press to mark a vertex, or type its number.${app.hasTruth() ? ' E marks the worst one.' : ''}`));
+    told.replaceChildren(there ? list(pairs) : el('p', { className: 'hint' }, `Point at the surface, click to mark a vertex, or type its number.${app.hasTruth() ? ' E marks the worst one.' : ''}`));
   }
   app.store.watch(['vertex'], draw);
   app.store.watch(['probe'], probing.update);
@@ -81,7 +81,7 @@ export const numbers: Panel = {
     const drawFrame = () => {
       if (!shown) return;
       const pairs = frameFigures(app);
-      frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was changed: there is no truth for it.' : app.stage.truth ? 'No skin is open.' : 'There is no truth to compare with.'));
+      frame.replaceChildren(pairs.length ? list(pairs) : el('p', { className: 'hint' }, app.pose.pulled ? 'The pose was changed, so there is no truth for it.' : app.stage.truth ? 'No skin is open.' : 'There is no truth to compare with.'));
       vertex.draw();
     };
     const drawSpeed = () => {
@@ -90,8 +90,8 @@ export const numbers: Panel = {
       const open = app.skin();
       speed.replaceChildren(open ? list([
         ['deform', `${middle.toFixed(2)} ms`, 'Pose, positions and normals; median of the last 60'],
-        ...(times.length < 5 ? [] : [['half of them', `${low.toFixed(2)} to ${high.toFixed(2)} ms`] as Pair]),
-        ['a vertex', `${((1e6 * middle) / open.vertexCount).toFixed(1)} ns`],
+        ...(times.length < 5 ? [] : [['middle half', `${low.toFixed(2)} to ${high.toFixed(2)} ms`] as Pair]),
+        ['per vertex', `${((1e6 * middle) / open.vertexCount).toFixed(1)} ns`],
         ['vertices', open.vertexCount.toLocaleString('en')],
       ]) : el('p', { className: 'hint' }, 'No skin is open.'));
     };

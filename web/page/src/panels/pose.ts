@@ -225,10 +225,10 @@ export function readPose(text: string, joints: Joint[], controls: Control[]): { 
   try {
     given = JSON.parse(text);
   } catch {
-    throw new Problem('What was pasted is not a pose: it is not JSON.');
+    throw new Problem('The pasted text is not a pose: it is not JSON.');
   }
   if (!given || typeof given !== 'object' || typeof given.joints !== 'object' || !given.joints)
-    throw new Problem('What was pasted is not a pose: it has no "joints".');
+    throw new Problem('The pasted text is not a pose: it has no "joints".');
   const locals = restPose(joints);
   const values = Float32Array.from(controls, (control) => control.rest);
   const unknown: string[] = [];
@@ -239,7 +239,7 @@ export function readPose(text: string, joints: Joint[], controls: Control[]): { 
     for (const [part, from, count] of [['rotation', 0, 4], ['translation', 4, 3], ['scale', 7, 3]] as const) {
       if (parts?.[part] === undefined) continue;
       const list = numbers(parts[part], count);
-      if (!list) throw new Problem(`What was pasted is not a pose: the ${part} of ${name} is not ${count} numbers.`);
+      if (!list) throw new Problem(`The pasted text is not a pose: the ${part} of ${name} is not ${count} numbers.`);
       locals.set(list, STRIDE * j + from);
     }
   }
@@ -250,6 +250,6 @@ export function readPose(text: string, joints: Joint[], controls: Control[]): { 
     else known++;
     if (i >= 0 && typeof value === 'number' && Number.isFinite(value)) values[i] = value;
   }
-  if (!known && unknown.length) throw new Problem(`This character has none of the joints of that pose: ${listed(unknown)}.`);
+  if (!known && unknown.length) throw new Problem(`This character has none of the joints in that pose: ${listed(unknown)}.`);
   return { locals, values, unknown };
 }

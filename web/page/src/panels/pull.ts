@@ -55,9 +55,9 @@ class Pulling {
     this.handles = new Handles(app, this.picking, () => this.open, () => this.reaching.update());
     this.reaching = new ReachFields(this.handles, this.picking, app.history);
     const grip = segments<Grip>('Handles in the scene', [
-      { value: 'turn', label: 'Rings', title: 'Rings that turn the picked joint' },
-      { value: 'reach', label: 'Reach', title: 'Take the joint somewhere, and the limb above follows' },
-      { value: 'none', label: 'None', title: 'Nothing to grab in the scene' },
+      { value: 'turn', label: 'Rings', title: 'Rings that turn the selected joint' },
+      { value: 'reach', label: 'Reach', title: 'Move the joint, and the limb above it follows' },
+      { value: 'none', label: 'None', title: 'No handles in the scene' },
     ], () => this.handles.grip, (value) => { this.handles.grip = value; grip.update(); this.reaching.update(); this.handles.place(); });
     this.turning.append(this.name, this.verdict, this.near, ...this.sliders.map((slider) => slider.row),
       el('div', { className: 'buttons' }, action('Reset joint', 'Back to the clip', () => app.act(`reset ${this.name.textContent}`, () => app.pose.reset(this.picking.joint))),
@@ -70,8 +70,8 @@ class Pulling {
           action('Reset all', 'Back to the clip', () => this.resetAll()),
           action('Rest', 'The rest pose', () => this.set('rest pose', restPose(this.picking.joints()))),
           this.mirrorButton,
-          action('Copy', 'Copies the pose as JSON to the clipboard', () => void this.copy()),
-          action('Paste', 'Pastes a copied pose from the clipboard', () => void this.paste())),
+          action('Copy', 'Copy the pose to the clipboard as JSON', () => void this.copy()),
+          action('Paste', 'Paste a copied pose from the clipboard', () => void this.paste())),
         this.text));
     this.list.beyond = (joint) => this.beyond(joint) > 0;
     this.near.addEventListener('click', () => this.goToNearest());
@@ -116,11 +116,11 @@ class Pulling {
     this.bones = boneAxes(joints);
     this.mirror = joints.length ? findMirror(joints) : null;
     this.mirrorButton.disabled = !this.mirror;
-    this.mirrorButton.title = this.mirror ? 'Swap left and right' : 'No joint has a counterpart on the other side, by name or position';
+    this.mirrorButton.title = this.mirror ? 'Swap left and right' : 'No joint has a counterpart on the other side, neither by name nor by position';
     this.trained = this.character ? trainingClips(this.character, this.app.store.get().skin) : { clips: [], known: false };
     this.poses = null;
     this.shown.clear();
-    this.missing.textContent = joints.length ? '' : 'There is no skeleton to pose here.';
+    this.missing.textContent = joints.length ? '' : 'This character has no skeleton to pose.';
     this.list.show(joints);
     this.beginControls(this.character?.controls ?? []);
     if (this.picking.skeleton) this.picking.skeleton.beyond = (joint) => this.beyond(joint) > 0;
@@ -200,7 +200,7 @@ class Pulling {
     const over = shown ? beyond(this.turnsOf(joint), shown) : 0;
     this.verdict.classList.toggle('beyond', over > 0);
     const where = this.trained.known ? 'in training' : 'in the clips';
-    this.verdict.textContent = !this.trained.clips.length ? 'There are no clips, so the range is unknown.'
+    this.verdict.textContent = !this.trained.clips.length ? 'There are no clips, so the range of this joint is unknown.'
       : !shown ? '…' : over > 0 ? `beyond the range seen: ${over < 10 ? over.toFixed(1) : over.toFixed(0)} degrees` : `within the range seen ${where}`;
     const best = shown && nearest(sinceRest(this.picking.joints(), this.app.pose.locals, joint), shown);
     this.near.hidden = !best || best.example < 0;
@@ -292,7 +292,7 @@ class Pulling {
     } catch {
       this.text.hidden = false;
       this.text.select();
-      this.app.say('The browser blocks the clipboard: copy the pose from the field.');
+      this.app.say('The browser blocks the clipboard. Copy the pose from the field.');
     }
   }
 
@@ -303,7 +303,7 @@ class Pulling {
       this.text.value = '';
       this.text.hidden = false;
       this.text.focus();
-      this.app.say('The browser blocks the clipboard: paste the pose into the field.');
+      this.app.say('The browser blocks the clipboard. Paste the pose into the field.');
     }
   }
 
@@ -312,7 +312,7 @@ class Pulling {
       const { locals, values, unknown } = readPose(text, this.picking.joints(), this.character?.controls ?? []);
       this.set('paste', locals, values);
       this.text.hidden = true;
-      if (unknown.length) this.app.say(`Not in this character, so left out: ${listed(unknown)}.`);
+      if (unknown.length) this.app.say(`Left out, because this character does not have them: ${listed(unknown)}.`);
     } catch (thrown) {
       this.app.problem(thrown);
     }

@@ -42,8 +42,8 @@ export class ReachFields {
     const above = handles.limb(MOST).length;
     this.row.hidden = above < 2;
     this.verdict.classList.toggle('beyond', Boolean(handles.missing));
-    this.verdict.textContent = above < 2 ? 'A reach needs two bones above the joint: pick a hand, a foot, or what they carry.'
-      : handles.missing === null ? 'Drag the arrows in the scene, or type where the joint goes.'
+    this.verdict.textContent = above < 2 ? 'Reaching needs two bones above the joint: select a hand, a foot, or something they carry.'
+      : handles.missing === null ? 'Drag the arrows in the scene, or type the position of the joint.'
         : handles.missing ? `cannot reach: stays ${text(handles.missing)} away` : 'reached';
     if (above < 2) return;
     if (this.bones.options.length !== above - 1)

@@ -114,9 +114,9 @@ class Regions {
     this.shown.sort((a, b) => key(b) - key(a) || this.name(a).localeCompare(this.name(b)));
     this.table.hidden = !this.shown.length;
     this.note.textContent = !skin ? 'No skin is open.'
-      : pose.pulled ? 'The pose was changed: there is no truth for it, only errors over the clip.'
-        : !stage.truth ? 'This clip has no truth: regions have no errors. Press one to look at it.'
-          : 'What a joint moves most. Press one to look at it.';
+      : pose.pulled ? 'The pose was changed, so there is no truth for it, only errors over the clip.'
+        : !stage.truth ? 'This clip has no truth, so regions have no errors. Click one to look at it.'
+          : 'Each region is what one joint moves most. Click one to look at it.';
     const most = Math.max(0, ...this.shown.map((region) => region.clip ?? region.rms ?? 0));
     const focused = document.activeElement instanceof HTMLElement && this.body.contains(document.activeElement) ? document.activeElement.dataset.joint : undefined;
     this.body.replaceChildren(...this.shown.map((region) => this.row(region, most)));
