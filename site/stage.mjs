@@ -8,7 +8,7 @@ const [source, stage] = process.argv.slice(2);
 // Pages from elsewhere, and what they are called here. docs/README.md is the start.
 const pages = { "docs/README.md": "index.md", "README.md": "about.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "web/pelt-wasm/README.md": "pelt-wasm.md", "web/pelt-fit-wasm/README.md": "pelt-fit-wasm.md" };
 for (const name of readdirSync(join(source, "docs")).filter((file) => file.endsWith(".md"))) pages[`docs/${name}`] ??= name;
-const live = { arm: "Move the arm yourself: its true shape, its skin, and where they differ", body: "Move the body yourself: a human body in captured motion", face: "Play the face: its key points, and where the soft cache trusts them", box: "Look at the box and its lamp" };
+const live = { arm: "Move the arm yourself: its true shape, its skin, and where they differ", body: "Move the body yourself: a human body in captured motion", face: "Play the face: its key points, and where the soft cache trusts them", box: "Drag the lamp: the light that walls throw on each other follows, from its key points" };
 
 function link(from, target, shown) {
   const [path, anchor] = target.split("#");

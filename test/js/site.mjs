@@ -1,10 +1,13 @@
 // site.mjs PELT SITE: what scripts/site has built, as a reader uses it: links, search, live skins, the page that fits; from a folder of a
 // plain web server, and as files, without one.
 
+import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
-import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, extname, join, normalize } from "node:path";
-import { check, failed, launch, openPage } from "./page_harness.mjs";
+import { check, failed, launch, openPage, pelt, pictures } from "./page_harness.mjs";
+import { apart, pixelsOf, placeOf, readPfm } from "./relit.mjs";
 
 const site = process.argv[3], BASE = "/some/where/";
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png" };
@@ -90,6 +93,42 @@ async function fits(browser) {
   await page.context().close();
 }
 
+// The box in a page of the docs: its lamp dragged, it looks as `pelt relight run` draws it.
+async function relights(browser) {
+  const { page, complaints } = await openPage(browser, url, { width: 1280, height: 900 }), out = mkdtempSync(join(tmpdir(), "pelt-site-"));
+  await page.goto(`${url}tutorial-film.html`);
+  const box = page.locator(".live-skin", { has: page.locator("a[href*='live/box']") });
+  await box.locator("button").waitFor();
+  await page.waitForTimeout(500);
+  await box.locator("button").click();
+  const frame = await (await box.locator("iframe").elementHandle()).contentFrame();
+  await frame.waitForFunction(() => globalThis.peltApp?.subject() && document.querySelector("canvas.relit")?.width === 160, null, { timeout: 60000 });
+  const settled = () => frame.waitForFunction(() => /^\d+\.\d ms$/.test(document.querySelector(".relit-figure .speed").textContent), null, { timeout: 60000 });
+  const program = async () => {
+    execFileSync(pelt, ["relight", "run", join(site, "live/box/data/b0/light.keys"), "--light", (await placeOf(frame)).join(), "-o", join(out, "box.pfm"), "--overwrite", "--quiet"]);
+    return readPfm(join(out, "box.pfm"));
+  };
+  const first = await pixelsOf(frame), before = apart(first, await program()), place = await placeOf(frame);
+  check("the box, as it comes", before.far < 0.03 && before.share > 0.5, JSON.stringify(before));
+  const picture = await frame.locator("canvas.relit").first().boundingBox(), handle = await frame.locator(".light-handle").boundingBox();
+  await page.mouse.move(handle.x + handle.width / 2, handle.y + handle.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(picture.x + 0.66 * picture.width, picture.y + 0.22 * picture.height, { steps: 5 });
+  await page.mouse.up();
+  await settled();
+  const moved = await placeOf(frame), second = await pixelsOf(frame), after = apart(second, await program());
+  check("the lamp is where it was dragged", Math.abs(moved[0] - place[0]) > 0.05 && moved[1] === place[1], `${place} ${moved}`);
+  check("the picture follows", second.reduce((sum, x, i) => sum + Math.abs(x - first[i]), 0) / first.length > 5);
+  check("as the program draws it", after.far < 0.03 && Math.abs(after.white / before.white - 1) < 0.01, JSON.stringify({ before, after }));
+  if (pictures) await box.screenshot({ path: join(pictures, "site-box.png") });
+  await frame.locator("#panel-light .exact").nth(1).fill("0.12"); // unlike any light of the training
+  await frame.evaluate(() => document.activeElement.blur());
+  await frame.waitForFunction(() => document.querySelector("#panel-light").textContent.includes("all points were gathered"), null, { timeout: 240000 });
+  check("nothing complains of light", !complaints.length, complaints.join("; "));
+  rmSync(out, { recursive: true });
+  await page.context().close();
+}
+
 // -- As files -----------------------------------------------------------------------------------------------------------------
 
 async function readFiles(browser) {
@@ -107,6 +146,7 @@ const browser = await launch();
 try {
   await read(browser);
   await fits(browser);
+  if (existsSync(join(site, "live/box"))) await relights(browser); // a pelt without Embree has none
   await readFiles(browser);
 } finally {
   await browser.close();
