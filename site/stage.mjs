@@ -1,5 +1,6 @@
 // stage.mjs SOURCE STAGE: copies docs/ of the checkout SOURCE to STAGE as VitePress wants it. Links that leave docs/ lead to copies: pages
-// of other folders become pages, other files text in source/. `<!-- live: NAME -->` becomes the live skin, where STAGE/public has one.
+// of other folders become pages, other files text in source/; links that are named after a page's file get its title for a name.
+// `<!-- live: NAME -->` becomes the live skin, where STAGE/public has one.
 
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
@@ -24,10 +25,20 @@ function link(from, target, shown) {
   return `./${copy}`;
 }
 
+const titles = {};
+for (const [file, name] of Object.entries(pages)) if (existsSync(join(source, file))) titles[name] = /^# (.+)$/m.exec(readFileSync(join(source, file), "utf8"))?.[1];
+
+// What a reader of the site calls a page, where its link says only howto-view.md.
+function titleOf(from, target) {
+  const [path] = target.split("#");
+  return path && titles[pages[posix.normalize(posix.join(posix.dirname(from), path))]];
+}
+
 function convert(from, text) {
   // Fences, code that is set in, and code in lines stay as they are.
   const parts = text.split(/(^```[^\n]*\n[\s\S]*?^```$|^(?: {4}[^\n]*\n)+|`[^`\n]+`)/m);
   return parts.map((part, i) => i % 2 ? part : part
+    .replace(/\[[\w./-]+\.md\]\(([^)\s]+)\)/g, (all, target) => titleOf(from, target) ? `[${titleOf(from, target)}](${target})` : all)
     .replace(/(!\[[^\]]*)?\]\(((?!https?:|mailto:|#)[^)\s]+)\)/g, (_, image, target) => `${image ?? ""}](${link(from, target, image !== undefined)})`)
     .replace(/^<!-- live: (\w+) -->$/gm, (_, name) => existsSync(join(stage, "public/live", name)) ? `<LiveSkin name="${name}" what="${live[name]}" />` : "")
     .replace(/\{\{/g, "{​{")).join("");

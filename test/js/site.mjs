@@ -32,6 +32,7 @@ function checkLinks() {
     }
   }
   check("there are links", count > 1000, count);
+  for (const name of names) check(`${name} calls pages by their titles`, !/>[\w-]+\.md<\/a>/.test(text[name]), />([\w-]+\.md)<\/a>/.exec(text[name])?.[1]);
 }
 
 // -- From a web server ------------------------------------------------------------------------------------------------------
@@ -80,6 +81,18 @@ async function read(browser) {
   check("a live skin", await frame.evaluate(() => globalThis.peltApp.character().skins.length) === 2);
   check("nothing complains", !complaints.length, complaints.join("; "));
   await page.context().close();
+}
+
+async function fitsScreens(browser) {
+  for (const width of [390, 1280]) {
+    const page = await (await browser.newContext({ viewport: { width, height: 800 } })).newPage();
+    for (const name of readdirSync(site).filter((file) => file.endsWith(".html"))) {
+      await page.goto(`${url}${name}`, { waitUntil: "domcontentloaded" });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      check(`${name} is no wider than a screen of ${width} pixels`, wide <= 0, wide);
+    }
+    await page.context().close();
+  }
 }
 
 async function fits(browser) {
@@ -150,6 +163,7 @@ checkLinks();
 const browser = await launch();
 try {
   await read(browser);
+  await fitsScreens(browser);
   await fits(browser);
   if (existsSync(join(site, "live/box"))) await relights(browser); // a pelt without Embree has none
   await readFiles(browser);
