@@ -205,7 +205,8 @@ const cli_command cli_view = {
     "are pulled on the page; the built-in face has its own. "
     "--live STREAM lets the first character follow poses as they come, one line each, as pelt eval --live reads them. "
     "Without inputs, drop bundles onto the page. --export DIR writes the same as files for any web server: "
-    "everything, frame by frame, except fitting and light. With --with-fit the page fits too, in the browser: whoever "
+    "everything, frame by frame, except fitting; of light, only the built-in box can be dragged there. With --with-fit "
+    "the page fits too, in the browser: whoever "
     "opens it drops a character there, and nothing leaves their machine.",
     run,
     0,
