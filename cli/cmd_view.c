@@ -205,8 +205,10 @@ const cli_command cli_view = {
     "on the point caches with as many points. --engine (face, face:FILE.glb, FILE.so or pipe:COMMAND, as for pelt "
     "keys) computes such a face as you move its controls; the built-in face needs none. --live STREAM lets the first "
     "character follow poses as they arrive, one per line, as for pelt eval --live.\n\n--export DIR writes everything "
-    "as files for any web server, frame by frame, without fitting and light. With --with-fit the page can also fit in "
-    "the browser: visitors drop a character there, and nothing leaves their machine.",
+    "as files for any web server, frame by frame, except fitting. Of light, only the built-in box can be dragged "
+    "there. "
+    "With --with-fit the page can also fit in the browser: visitors drop a character there, and nothing leaves their "
+    "machine.",
     run,
     0,
     CLI_MAX_INPUTS,

@@ -70,7 +70,7 @@ elseif(page_missing)
   add_custom_command(OUTPUT ${page_source} COMMAND pelt-embed ${page_source} ${PROJECT_BINARY_DIR}/no-page DEPENDS pelt-embed VERBATIM)
 else()
   file(GLOB page_sources CONFIGURE_DEPENDS web/package*.json web/scripts/*.mjs web/page/*.* web/pelt-wasm/*.* web/pelt-fit-wasm/*.* web/pelt-fit-wasm/shim/* runtime/*.inc runtime/*.h gpu/pack.* gpu/*.glsl report/heat.inc include/pelt/*.h
-       rig/*.[ch] rig/*.cpp io/*.[ch] model/*.[ch] pack/*.[ch] plain/*.[ch] fit/*.[ch] fit/*/*.[ch] poses/*.[ch] samples/*.[ch] view/*.[ch] cli/*.[ch]) # of the fitter
+       rig/*.[ch] rig/*.cpp io/*.[ch] model/*.[ch] pack/*.[ch] plain/*.[ch] fit/*.[ch] fit/*/*.[ch] poses/*.[ch] samples/*.[ch] view/*.[ch] light/*.[ch] cli/*.[ch]) # of the fitter
   file(GLOB_RECURSE more_page_sources CONFIGURE_DEPENDS web/page/src/* web/page/public/* web/pelt-wasm/src/* web/pelt-wasm/scripts/* web/pelt-fit-wasm/src/* web/pelt-fit-wasm/scripts/*)
   list(FILTER page_sources EXCLUDE REGEX "/LICENSE$")
   list(FILTER more_page_sources EXCLUDE REGEX "/shaders\\.ts$") # made by its build

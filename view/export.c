@@ -29,11 +29,19 @@ static pelt_result write_resource(void *user, const char *name, pelt_error *erro
     return result;
 }
 
+/* Whether the page lights a box itself: with the module of the fitter, which can, where nothing but its file is needed. */
+static bool relights(const pelt_view *view) {
+    bool any = false;
+    for (uint32_t b = 0; b < view->box_count; b++)
+        any |= view->boxes[b]->lamp && view_lamp_is_whole(view->boxes[b]->lamp);
+    return any && pelt_page_has_fitter();
+}
+
 static pelt_result write_page(exporting *e, pelt_error *error) {
     pelt_result result = PELT_OK;
     for (size_t i = 0; i < pelt_page_count() && !result; i++) {
         const pelt_page_file *file = pelt_page_at(i);
-        if (pelt_page_is_fitter(file) && !e->view->options.with_fit) continue;
+        if (pelt_page_is_fitter(file) && !e->view->options.with_fit && !e->view->relights) continue;
         unsigned char *bytes = pelt_page_bytes(file);
         result = bytes ? pelt_tree_put(e->tree, file->name, bytes, file->size, error) : pelt_no_memory(error);
         free(bytes);
@@ -47,6 +55,7 @@ pelt_result pelt_view_export(pelt_view *view, const char *folder, const pelt_pro
     pelt_error own;
     if (!error) error = &own;
     exporting e = {.view = view, .progress = progress};
+    view->relights = relights(view);
     pelt_result result = pelt_view_names(view, count_name, &e, error);
     if (result) return result;
     e.tree = pelt_tree_open(folder, error);

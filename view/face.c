@@ -7,6 +7,20 @@
 
 static const char BINARY[] = "application/octet-stream";
 
+pelt_result view_face_open(view_box *box, const char *path, pelt_error *error) {
+    box->bytes = pelt_keys_read(path, &box->keys, error);
+    if (!box->bytes) return error->code;
+    if (box->keys.shared)
+        return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                         "%s: its values are light, but its picture is not recorded; train it again with `pelt relight "
+                         "train`",
+                         path);
+    if (box->keys.component_count == 3) return PELT_OK;
+    return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
+                     "%s: its points have %u values each; pelt view shows only positions, three values each, and light",
+                     path, box->keys.component_count);
+}
+
 /* -- Clips ------------------------------------------------------------------------------------------------------- */
 
 static const pelt_clip *bundle_clip(const view_box *box, const view_face_clip *clip) {

@@ -50,6 +50,8 @@ void view_lamp_close(struct view_lamp *lamp) {
     free(lamp);
 }
 
+bool view_lamp_is_whole(const struct view_lamp *lamp) { return !strcmp(lamp->file.facts.scene, "cornell"); }
+
 /* -- Show -------------------------------------------------------------------------------------------------------- */
 
 static json_t *three(const double v[3]) { return pelt_json_pack("[f f f]", v[0], v[1], v[2]); }
@@ -59,7 +61,7 @@ static void middle(const struct view_lamp *lamp, float at[3]) {
     memcpy(at, light.position, sizeof light.position);
 }
 
-json_t *view_lamp_json(view_box *box, uint32_t index) {
+json_t *view_lamp_json(view_box *box, uint32_t index, bool file) {
     const struct view_lamp *lamp = box->lamp;
     const pelt_light_view *v = &lamp->file.view;
     const pelt_light_grid *grid = &lamp->file.facts.grid;
@@ -73,10 +75,11 @@ json_t *view_lamp_json(view_box *box, uint32_t index) {
     middle(lamp, at);
     return pelt_json_pack(
         "{kind:s, name:s, width:u, height:u, keys:o, light:{at:v3, least:v3, most:v3}, camera:{eye:o, "
-        "axes:[o o o], field_of_view:f}, extent:{low:v3, high:v3}, picture:o}",
+        "axes:[o o o], field_of_view:f}, extent:{low:v3, high:v3}, picture:o, file:o}",
         "light", box->name, v->width, v->height, keys, at, grid->low, grid->high, three(v->camera.eye),
         three(v->camera.axes[0]), three(v->camera.axes[1]), three(v->camera.axes[2]), v->camera.field_of_view,
-        extent.low, extent.high, pelt_json_format("data/b%u/picture.bin", index));
+        extent.low, extent.high, pelt_json_format("data/b%u/picture.bin", index),
+        file ? pelt_json_format("data/b%u/light.keys", index) : json_null());
 }
 
 /* -- Pictures ---------------------------------------------------------------------------------------------------- */
@@ -121,6 +124,16 @@ pelt_result view_make_picture(pelt_view *view, view_place at, pelt_resource *out
     return result;
 }
 
+pelt_result view_make_light_keys(pelt_view *view, view_place at, pelt_resource *out, pelt_error *error) {
+    const view_box *box = view_box_at(view, at.numbers[0]);
+    if (!box || !box->lamp) return view_absent(error);
+    const pelt_bytes *bytes = box->lamp->file.bytes;
+    void *copy = view_bytes(out, bytes->size, "application/octet-stream", error);
+    if (!copy) return PELT_ERROR_MEMORY;
+    memcpy(copy, bytes->bytes, bytes->size);
+    return PELT_OK;
+}
+
 pelt_result pelt_view_light(pelt_view *view, const pelt_view_lamp *lamp, pelt_resource *out, pelt_error *error) {
     *out = (pelt_resource){0};
     pthread_rwlock_rdlock(&view->lock);
@@ -145,7 +158,15 @@ pelt_result view_lamp_open(const char *path, struct view_lamp **lamp, pelt_error
     return PELT_OK;
 }
 void view_lamp_close(struct view_lamp *lamp) { (void)lamp; }
-json_t *view_lamp_json(view_box *box, uint32_t index) { return (void)box, (void)index, json_null(); }
+bool view_lamp_is_whole(const struct view_lamp *lamp) { return (void)lamp, false; }
+json_t *view_lamp_json(view_box *box, uint32_t index, bool file) {
+    return (void)box, (void)index, (void)file, json_null();
+}
+
+pelt_result view_make_light_keys(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
+    (void)view, (void)place, (void)out;
+    return view_absent(error);
+}
 
 pelt_result view_make_picture(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error) {
     (void)view, (void)place, (void)out;

@@ -150,18 +150,7 @@ static void free_box(view_box *box) {
 
 static pelt_result read_box(view_box *box, const char *path, pelt_error *error) {
     pelt_result result = view_lamp_open(path, &box->lamp, error);
-    if (result || box->lamp) return result;
-    box->bytes = pelt_keys_read(path, &box->keys, error);
-    if (!box->bytes) return error->code;
-    if (box->keys.shared)
-        return pelt_fail(
-            error, PELT_ERROR_UNSUPPORTED,
-            "%s: its values are light, but its picture is not recorded; train it again with `pelt relight train`",
-            path);
-    if (box->keys.component_count == 3) return PELT_OK;
-    return pelt_fail(error, PELT_ERROR_UNSUPPORTED,
-                     "%s: its points have %u values each; pelt view shows only positions, three values each, and light",
-                     path, box->keys.component_count);
+    return result || box->lamp ? result : view_face_open(box, path, error);
 }
 
 static pelt_result add_box(pelt_view *view, const char *path, pelt_error *error) {

@@ -99,6 +99,7 @@ static const struct kind {
     {"data/c#/skin#/displacement#.bin", view_make_displacement, need_inside, false},
     {"data/b#/mesh.bin", view_make_box_mesh, NULL, false},
     {"data/b#/picture.bin", view_make_picture, NULL, true},
+    {"data/b#/light.keys", view_make_light_keys, NULL, false},
     {"data/b#/clip#/truth/#.bin", view_make_face_truth, need_face_truth, false},
     {"data/b#/regions.bin", view_make_regions, NULL, false},
     {"data/b#/clip#/keyed/#.bin", view_make_face_keyed, need_face_truth, false},
@@ -231,9 +232,10 @@ static void name_character(naming *n, uint32_t c, const view_character *characte
     for (uint32_t s = 0; s < character->skin_count; s++) name_skin(n, c, s, character);
 }
 
-static void name_box(naming *n, uint32_t b, const view_box *box) {
+static void name_box(naming *n, uint32_t b, const view_box *box, bool relights) {
     if (box->lamp) {
         name_one(n, "data/b%u/picture.bin", b);
+        if (relights && view_lamp_is_whole(box->lamp)) name_one(n, "data/b%u/light.keys", b);
         return;
     }
     name_one(n, "data/b%u/mesh.bin", b);
@@ -268,7 +270,7 @@ pelt_result pelt_view_names(pelt_view *view, pelt_view_name call, void *user, pe
     read_ahead(view, &n);
     name_one(&n, "data/show.json");
     for (uint32_t c = 0; c < view->character_count; c++) name_character(&n, c, view->characters[c]);
-    for (uint32_t b = 0; b < view->box_count; b++) name_box(&n, b, view->boxes[b]);
+    for (uint32_t b = 0; b < view->box_count; b++) name_box(&n, b, view->boxes[b], view->relights);
     pthread_rwlock_unlock(&view->lock);
     for (size_t i = 0; i < n.count && !n.result; i++) n.result = call(user, n.names[i], error);
     for (size_t i = 0; i < n.count; i++) free(n.names[i]);

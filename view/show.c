@@ -180,7 +180,8 @@ pelt_result view_make_show(pelt_view *view, view_place place, pelt_resource *out
     for (uint32_t b = 0; b < view->box_count; b++) {
         view_box *box = view->boxes[b];
         light |= box->lamp != NULL;
-        boxes = pelt_json_append(boxes, box->lamp ? view_lamp_json(box, b) : view_face_json(view, box, b));
+        bool file = box->lamp && view->relights && view_lamp_is_whole(box->lamp);
+        boxes = pelt_json_append(boxes, box->lamp ? view_lamp_json(box, b, file) : view_face_json(view, box, b));
     }
     json_t *show =
         pelt_json_pack("{pelt:s, server:b, fitter:b, can:{fit:b, light:b, sample:b}, live:o, characters:o, boxes:o}",

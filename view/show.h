@@ -112,6 +112,7 @@ struct pelt_view {
     char *loose_clips[MOST_LOOSE]; /* paths of caches */
     char *loose_clip_names[MOST_LOOSE];
     struct view_live *live; /* NULL: nobody follows a stream */
+    bool relights;          /* an export whose page lights boxes itself */
 };
 
 /* -- Making resources -------------------------------------------------------------------------------------------- */
@@ -189,6 +190,8 @@ pelt_result view_make_support(pelt_view *view, view_place place, pelt_resource *
 pelt_result view_make_displacement(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 
 /* face.c */
+/* Reads the key points of a face into a box. */
+pelt_result view_face_open(view_box *box, const char *path, pelt_error *error);
 json_t *view_face_json(const pelt_view *view, view_box *box, uint32_t index);
 pelt_result view_make_box_mesh(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_face_truth(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
@@ -234,10 +237,14 @@ uint32_t view_rig_control_count(const view_rig *rig);
 /* A box of light, if the file is one (otherwise *lamp is NULL). */
 pelt_result view_lamp_open(const char *path, struct view_lamp **lamp, pelt_error *error);
 void view_lamp_close(struct view_lamp *lamp);
+/* Whether its file is all that lighting it needs: its scene is built in. */
+bool view_lamp_is_whole(const struct view_lamp *lamp);
 /* Live poses (live.c): null without; ends them. NULL is fine. */
 json_t *view_live_json(const struct view_live *live);
 void view_live_end(struct view_live *live);
-json_t *view_lamp_json(view_box *box, uint32_t index);
+/* `file`: an export has the key points, for a page that lights the box itself. */
+json_t *view_lamp_json(view_box *box, uint32_t index, bool file);
+pelt_result view_make_light_keys(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 pelt_result view_make_picture(pelt_view *view, view_place place, pelt_resource *out, pelt_error *error);
 
 #endif

@@ -29,7 +29,7 @@ export default defineConfig({
       { text: "Tutorials", items: [page("Your first character", "tutorial-first"), page("Artists: Blender", "tutorial-blender"), page("Engine programmers", "tutorial-engine"), page("Researchers: the papers", "tutorial-research"), page("Film: faces and light", "tutorial-film")] },
       {
         text: "How to", collapsed: true, items: [
-          page("Examples", "howto-examples"), page("Simulated flesh", "howto-flesh"), page("Which poses", "howto-poses"), page("Controls", "howto-controls"),
+          page("Examples", "howto-examples"), page("Which poses", "howto-poses"), page("Simulated flesh", "howto-flesh"), page("Controls", "howto-controls"),
           page("Look at skins", "howto-view"), page("Play without pelt", "howto-export"), page("Keep your file", "howto-round-trip"), page("Blender", "howto-blender"),
           page("Houdini and Maya", "howto-houdini-maya"), page("C library", "howto-library"), page("Graphics hardware", "howto-gpu"), page("Web pages", "howto-web"),
           page("Python", "howto-python"), page("Key points", "howto-keys"), page("Relighting", "howto-relight"), page("Retargeting", "howto-retarget"),
@@ -37,7 +37,7 @@ export default defineConfig({
         ],
       },
       { text: "Explanation", items: [page("Methods", "methods"), page("How accurate", "accuracy"), page("How fast", "speed"), page("How it is built", "design"), page("What you can rely on", "reliability")] },
-      { text: "Reference", items: [page("Commands and options", "reference"), page("Skin files", "format"), page("Key point files", "keys-format")] },
+      { text: "Reference", items: [page("Commands and options", "reference"), page("Skin files", "format"), page("Key point files", "keys-format"), page("pelt-wasm", "pelt-wasm"), page("pelt-fit-wasm", "pelt-fit-wasm"), page("Changes", "changelog"), page("Contributing", "contributing")] },
     ],
   },
 });

@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { check, drawn, failed, get, helpers, launch, npy, off, openPage, pelt, press, serve, set, settled, shoot } from "./page_harness.mjs";
+import { apart, around, pixelsOf, placeOf, readPfm, toLinear } from "./relit.mjs";
 
 const folder = process.argv[3];
 const run = (...words) => execFileSync(pelt, [...words, "--quiet"], { cwd: folder });
@@ -196,34 +197,10 @@ async function recorded(browser) {
 
 // -- A lamp -----------------------------------------------------------------------------------------------------------------
 
-function readPfm(file) {
-  const bytes = readFileSync(join(folder, file)), head = /^PF\s(\d+)\s(\d+)\s(\S+)\s/.exec(bytes.toString("latin1", 0, 100)), [width, height] = [Number(head[1]), Number(head[2])];
-  const numbers = new Float32Array(bytes.buffer.slice(bytes.byteOffset + head[0].length, bytes.byteOffset + bytes.length));
-  return Array.from({ length: 3 * width * height }, (_, i) => numbers[3 * width * (height - 1 - Math.floor(i / (3 * width))) + (i % (3 * width))]);
-}
-
-const pixelsOf = (page) => page.evaluate(() => {
-  const canvas = document.querySelector("canvas.relit"), copy = new OffscreenCanvas(canvas.width, canvas.height);
-  copy.getContext("2d").drawImage(canvas, 0, 0);
-  return [...copy.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].filter((_, i) => i % 4 !== 3);
-});
-const toLinear = (x) => (x <= 10 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4);
-const SIDE = 48;
-const around = (picture, pixel, c) => Array.from({ length: 9 }, (_, k) => {
-  const clamp = (x) => Math.min(Math.max(x, 0), SIDE - 1), x = clamp((pixel % SIDE) + (k % 3) - 1), y = clamp(Math.floor(pixel / SIDE) + Math.floor(k / 3) - 1);
-  return picture[3 * (y * SIDE + x) + c];
-});
-// How far a picture of the page is from one of the program, up to its white, where that has no edges.
-function apart(pixels, picture) {
-  const light = pixels.map(toLinear), flat = [...pixels.keys()].filter((i) => pixels[i] < 250 && Math.max(...around(picture, Math.floor(i / 3), i % 3)) < 1.8 * Math.min(...around(picture, Math.floor(i / 3), i % 3)));
-  const sum = (f) => flat.reduce((all, i) => all + f(i), 0), white = sum((i) => light[i] * picture[i]) / sum((i) => light[i] ** 2);
-  return { far: Math.sqrt(sum((i) => (white * light[i] - picture[i]) ** 2) / sum((i) => picture[i] ** 2)), white, share: flat.length / pixels.length };
-}
 const program = (at, ...more) => {
   run("relight", "run", "box.keys", "--light", at.join(), "-o", "box.pfm", "--overwrite", ...more);
-  return readPfm("box.pfm");
+  return readPfm(join(folder, "box.pfm"));
 };
-const placeOf = (page) => page.locator("#panel-light .exact").evaluateAll((fields) => fields.map((field) => Number(field.value)));
 const caption = (page) => text(page, ".relit-figure figcaption");
 
 async function lampOpens(page) {

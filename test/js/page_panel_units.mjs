@@ -442,9 +442,9 @@ test("resources are asked for with the key, kept, and checked", async () => {
   const data = new Data();
   assert.deepEqual([replaced, [...kept.values()]], [["/p?q"], ["a key"]]);
   location.hash = "";
-  answers = { "data/show.json": new Response('{"pelt": 1}'), broken: new Response("<p>"), refused: new Response('{"error": {"text": "No such skin."}}', { status: 400 }), away: new TypeError("no"),
+  answers = { "data/show.json": new Response('{"pelt": 1, "boxes": []}'), broken: new Response("<p>"), refused: new Response('{"error": {"text": "No such skin."}}', { status: 400 }), away: new TypeError("no"),
     old: new Response("no", { status: 401 }), forbidden: new Response("no", { status: 403 }) };
-  assert.deepEqual(await new Data().show(), { pelt: 1 }); // the key is known from before
+  assert.deepEqual(await new Data().show(), { pelt: 1, boxes: [] }); // the key is known from before
   assert.deepEqual([asked[0].name, asked[0].headers.get("X-Pelt-Key"), replaced.length], ["data/show.json", "a key", 1]);
   kept.clear();
   const other = new Data();

@@ -20,6 +20,7 @@ EXPORT("view_new") pelt_view *view_new(void) {
 /* Adds a file; call view_arrange after the last. */
 EXPORT("view_add") int view_add(pelt_view *view, const char *path) { return !pelt_view_add(view, path, &fit_failure); }
 EXPORT("view_arrange") int view_arrange(pelt_view *view) { return !pelt_view_arrange(view, &fit_failure); }
+EXPORT("view_boxes") uint32_t view_boxes(pelt_view *view) { return pelt_view_box_count(view); }
 EXPORT("view_characters") uint32_t view_characters(pelt_view *view) { return pelt_view_character_count(view); }
 
 EXPORT("view_sample") int view_sample(pelt_view *view, const char *name, const char *folder) {
@@ -52,10 +53,23 @@ EXPORT("view_path") const char *view_path(pelt_view *view, uint32_t character) {
     return path;
 }
 
-/* A resource stays until the next is made. */
-EXPORT("view_resource") const void *view_resource(pelt_view *view, const char *name) {
+static void forget(void) {
     free(resource.bytes);
     resource = (pelt_resource){0};
+}
+
+/* A box with its light elsewhere, as a resource. Samples and paths: as in pelt_view_lamp. */
+EXPORT("view_light")
+const void *view_light(pelt_view *view, uint32_t box, float x, float y, float z, int full, uint32_t samples,
+                       uint32_t paths) {
+    forget();
+    const pelt_view_lamp lamp = {.box = box, .at = {x, y, z}, .full = full, .samples = samples, .paths = paths};
+    return pelt_view_light(view, &lamp, &resource, &fit_failure) ? NULL : resource.bytes;
+}
+
+/* A resource stays until the next is made. */
+EXPORT("view_resource") const void *view_resource(pelt_view *view, const char *name) {
+    forget();
     return pelt_view_resource(view, name, &resource, &fit_failure) ? NULL : resource.bytes;
 }
 EXPORT("view_resource_size") size_t view_resource_size(void) { return resource.size; }

@@ -35,10 +35,11 @@ export class Data {
     });
   }
 
-  // A page with a fitter of its own asks that from now on, which adds to what is beside the page.
+  // A page with a fitter of its own, or key points to light, asks that module from now on, which adds to what is beside the page.
   async show(): Promise<Show> {
     const show = await this.json<Show>('data/show.json');
-    if (!show.fitter || this.source !== this.served) return show;
+    const alone = show.fitter || show.boxes.some((box) => box.kind === 'light' && box.file);
+    if (!alone || this.source !== this.served) return show;
     const { Local } = await import('./local/local');
     this.source = new Local(this.served, show);
     return this.json<Show>('data/show.json');

@@ -8,7 +8,7 @@ export interface Show {
   pelt: string;
   server: boolean; // or a fitter in this page: somebody answers further requests
   fitter?: boolean; // the page was exported with the fitter
-  local?: boolean; // the fitter in this page answers
+  local?: boolean; // the fitter in this page answers, or what it has for light
   can: { fit: boolean; light: boolean; sample: boolean };
   live?: { character: number; pose: string } | null; // the latest pose of a stream
   characters: Character[];
@@ -164,6 +164,7 @@ export interface LightBox {
   keys: number[];
   light: { at: number[]; least: number[]; most: number[] };
   picture: string;
+  file?: string | null; // its key points, for a page that lights the box itself
 }
 
 export type Box = FaceBox | LightBox;

@@ -21,9 +21,10 @@ const EIGEN = process.env.EIGEN || "/usr/include/eigen3";
 
 const ROOMS = ["rig", "io", "model", "pack", "plain", "fit", "poses", "samples", "runtime"];
 
-// Of the page's server, what makes resources; of the program, what reads the words of a fit.
+// Of the page's server, what makes resources; of light, what runs key points; of the program, what reads the words of a fit.
 const PARTS = {
-  view: ["characters", "diagnosis", "figures", "inside", "open", "resource", "show"],
+  view: ["characters", "diagnosis", "figures", "inside", "lamp", "open", "resource", "show"],
+  light: ["cornell", "edges", "facts", "gather", "live", "picture", "refine", "relight", "surface", "tracer", "view"],
   cli: ["cache_options", "cmd_fit", "cmd_sample", "common", "files", "fit_choice", "fit_options", "json", "options"],
 };
 
@@ -35,13 +36,13 @@ function folders() {
 // All of libpelt-fit: linear.c is LAPACK's, and loops of other processors and for comparison are never chosen.
 function sources() {
   const all = folders().flatMap((folder) => readdirSync(folder).filter((name) => name.endsWith(".c")).map((name) => join(folder, name)));
-  const own = ["shim/json.c", "shim/json_text.c", "shim/memory.c", "shim/no_boxes.c", "fit_wasm.c", "view_wasm.c"].map((name) => join(HERE, name));
+  const own = ["shim/json.c", "shim/json_text.c", "shim/memory.c", "shim/no_boxes.c", "shim/rays.c", "fit_wasm.c", "view_wasm.c"].map((name) => join(HERE, name));
   const parts = Object.entries(PARTS).flatMap(([room, names]) => names.map((name) => join(ROOT, room, `${name}.c`)));
-  return [...parts, ...all.filter((file) => !/rig\/linear\.c$|runtime\/(soft_cache|loops_avx.*|loops_scalar)\.c$/.test(file)), join(ROOT, "rig/linear_eigen.cpp"), ...own];
+  return [...parts, ...all.filter((file) => !/rig\/linear\.c$|runtime\/(loops_avx.*|loops_scalar)\.c$/.test(file)), join(ROOT, "rig/linear_eigen.cpp"), ...own];
 }
 
 // Without bulk memory, which makes clang 14 touch thread-local data that is not there.
-const EVERY = ["--target=wasm32-wasi", "-O3", "-msimd128", "-DNDEBUG", "-DPELT_ONLY_SIMD128", "-D_WASI_EMULATED_PROCESS_CLOCKS",
+const EVERY = ["--target=wasm32-wasi", "-O3", "-msimd128", "-DNDEBUG", "-DPELT_ONLY_SIMD128", "-DPELT_WITH_LIGHT", "-D_WASI_EMULATED_PROCESS_CLOCKS",
   "-D_WASI_EMULATED_SIGNAL", "-ffunction-sections", "-fdata-sections", "-fvisibility=hidden", "-fno-math-errno",
   `-I${SHIM}`, `-I${HERE}`, `-I${ROOT}`, `-I${join(ROOT, "include")}`, "-include", join(SHIM, "posix.h")];
 const C = ["-std=gnu17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-missing-field-initializers"];
@@ -52,7 +53,7 @@ const LIBRARIES = ["-lc++", "-lc++abi", "-lwasi-emulated-process-clocks", "-lwas
 
 async function buildModule() {
   const out = join(OUT, "pelt-fit.wasm");
-  if (isUpToDate(out, [...folders(), ...["view", "cli", "include/pelt"].map((room) => join(ROOT, room)), SHIM, ...["fit_wasm.h", "fit_wasm.c", "view_wasm.c"].map((name) => join(HERE, name)), THIS])) return;
+  if (isUpToDate(out, [...folders(), ...["view", "light", "cli", "include/pelt"].map((room) => join(ROOT, room)), SHIM, ...["fit_wasm.h", "fit_wasm.c", "view_wasm.c"].map((name) => join(HERE, name)), THIS])) return;
   needClang("clang, lld, wasi-libc, libclang-rt-dev-wasm32, libc++-dev-wasm32 and libeigen3-dev", "c++",
     "#include <Eigen/Core>\n#include <vector>\nextern \"C\" __attribute__((export_name(\"f\"))) int f(int n) { return (int)std::vector<int>(n).size(); }\n",
     [...CXX, "-lc++", "-lc++abi"]);

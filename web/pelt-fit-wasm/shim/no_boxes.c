@@ -1,12 +1,12 @@
-/* no_boxes.c: in place of what view/ has for key points, light and live poses, which need the program. A file of key points is
+/* no_boxes.c: in place of what view/ has for key points of faces and live poses, which need the program. A file of them is
    refused with a sentence, so there is never one that the others could be asked about. */
 
 #include "view/show.h"
 #include "rig/text.h"
 
-pelt_result view_lamp_open(const char *path, struct view_lamp **lamp, pelt_error *error) {
-    *lamp = NULL;
-    return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: key points need the program: pelt view %s", path,
+pelt_result view_face_open(view_box *box, const char *path, pelt_error *error) {
+    (void)box;
+    return pelt_fail(error, PELT_ERROR_UNSUPPORTED, "%s: key points of faces need the program: pelt view %s", path,
                      pelt_base_name(path));
 }
 
@@ -33,7 +33,6 @@ pelt_result view_rig_join(const pelt_view *view, view_box *box, pelt_error *erro
     }
 ABSENT(view_make_live)
 ABSENT(view_make_box_mesh)
-ABSENT(view_make_picture)
 ABSENT(view_make_face_truth)
 ABSENT(view_make_regions)
 ABSENT(view_make_face_keyed)
@@ -45,7 +44,6 @@ ABSENT(view_make_face_trust)
 json_t *view_face_json(const pelt_view *view, view_box *box, uint32_t index) {
     return (void)view, (void)box, (void)index, json_null();
 }
-json_t *view_lamp_json(view_box *box, uint32_t index) { return (void)box, (void)index, json_null(); }
 json_t *view_live_json(const struct view_live *live) { return (void)live, json_null(); }
 
 const float *view_face_controls(const view_box *box, const view_face_clip *clip, uint32_t frame) {
@@ -53,7 +51,6 @@ const float *view_face_controls(const view_box *box, const view_face_clip *clip,
 }
 uint32_t view_face_frames(const view_box *box, const view_face_clip *clip) { return (void)box, (void)clip, 0; }
 
-void view_lamp_close(struct view_lamp *lamp) { (void)lamp; }
 void view_live_end(struct view_live *live) { (void)live; }
 void view_player_free(view_player *player) { (void)player; }
 void view_rig_free(view_rig *rig) { (void)rig; }

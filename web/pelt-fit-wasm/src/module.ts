@@ -1,7 +1,7 @@
 // module.ts: the module itself, on the calling thread: worker.ts keeps it off the page's.
 
 import { Files } from './files.js';
-import type { Character, Clip, FitOptions, Finding, Measured, Opened } from './types.js';
+import type { Character, Clip, FitOptions, Finding, Lamp, Measured, Opened } from './types.js';
 
 // A sentence for people, by the library.
 export class FitError extends Error {
@@ -173,13 +173,20 @@ export class FitModule {
   }
 
   listSkin(view: number, character: number, skin: number, listed: boolean): void { this.good(this.calls['view_list_skin']!(view, character, skin, Number(listed))); }
+  boxes(view: number): number { return this.calls['view_boxes']!(view) >>> 0; }
+  light(view: number, { box, at, full, samples = 0, paths = 0 }: Lamp): Uint8Array {
+    return this.made(this.calls['view_light']!(view, box, at[0]!, at[1]!, at[2]!, Number(full), samples, paths));
+  }
+
   pathOf(view: number, character: number): string { return textAt(this.memory, this.good(this.calls['view_path']!(view, character))); }
 
   resource(view: number, name: string): Uint8Array {
-    return this.with([name], (at) => {
-      const from = this.good(this.calls['view_resource']!(view, at!));
-      return new Uint8Array(this.memory.buffer).slice(from, from + (this.calls['view_resource_size']!() >>> 0));
-    });
+    return this.with([name], (at) => this.made(this.calls['view_resource']!(view, at!)));
+  }
+
+  private made(resource: number): Uint8Array {
+    const from = this.good(resource);
+    return new Uint8Array(this.memory.buffer).slice(from, from + (this.calls['view_resource_size']!() >>> 0));
   }
 }
 

@@ -83,3 +83,19 @@ export interface NamedFile {
   path: string;
   bytes: Uint8Array | Blob;
 }
+
+// The first character and the first box of key points that came with files; null: none did.
+export interface Added {
+  character: number | null;
+  box: number | null;
+}
+
+// Where the light of a box is now. Samples: paths for each key point, or with `full` for each point; `paths`: of all points only so
+// many more than were gathered for this place before.
+export interface Lamp {
+  box: number;
+  at: number[];
+  full: boolean;
+  samples?: number;
+  paths?: number;
+}

@@ -2,7 +2,7 @@
 // A fit has a worker of its own, so that one can look on meanwhile.
 
 import { compile, Workshop, type Running } from './thread.js';
-import type { NamedFile } from './types.js';
+import type { Added, Lamp, NamedFile } from './types.js';
 
 const LOST = 'The fitter stopped unexpectedly, and what was open is lost: reload the page. Finished skins are kept.';
 
@@ -15,8 +15,8 @@ export class Viewer {
     return new Viewer(shop);
   }
 
-  // `open` are the paths of bundles and skins among the files; the index of the first new character, null: none.
-  add(files: NamedFile[], open: string[]): Promise<number | null> { return this.shop.order({ do: 'view.add', files, open }); }
+  // `open` are the paths of bundles, skins and key points of light among the files.
+  add(files: NamedFile[], open: string[]): Promise<Added> { return this.shop.order({ do: 'view.add', files, open }); }
 
   // A built-in character, and the files it was written to.
   sample(name: string, folder: string): Promise<{ character: number; files: NamedFile[] }> { return this.shop.order({ do: 'view.sample', name, folder }); }
@@ -27,6 +27,8 @@ export class Viewer {
   addSkin(character: number, name: string, skin: Uint8Array): Promise<number> { return this.shop.order({ do: 'view.skin', character, name, skin }); }
   listSkin(character: number, skin: number, listed: boolean): Promise<void> { return this.shop.order({ do: 'view.list', character, skin, listed }); }
   resource(name: string): Promise<Uint8Array> { return this.shop.order({ do: 'view.resource', name }); }
+  // A box with its light elsewhere: what `api/light` of the server answers.
+  light(lamp: Lamp): Promise<Uint8Array> { return this.shop.order({ do: 'view.light', lamp }); }
   pathOf(character: number): Promise<string> { return this.shop.order({ do: 'view.path', character }); }
 
   // The character with one of its skins as plain glTF, with all of its clips.

@@ -3,7 +3,7 @@
 
 import { canReadBlobs } from './files.js';
 import { FitError, FitModule } from './module.js';
-import type { Character, FitOptions, NamedFile } from './types.js';
+import type { Added, Character, FitOptions, Lamp, NamedFile } from './types.js';
 
 export type Order =
   | { do: 'open'; module: WebAssembly.Module; input: { files: Record<string, Uint8Array | Blob>; scene: string } | { character: Character } | { sample: string; vertices: number; frames: number } }
@@ -18,6 +18,7 @@ export type Order =
   | { do: 'view.skin'; character: number; name: string; skin: Uint8Array }
   | { do: 'view.list'; character: number; skin: number; listed: boolean }
   | { do: 'view.resource'; name: string }
+  | { do: 'view.light'; lamp: Lamp }
   | { do: 'view.path'; character: number }
   | { do: 'view.plain'; character: number; skin: number }
   | { do: 'words'; path: string; words: string[] };
@@ -46,16 +47,16 @@ async function open(order: Extract<Order, { do: 'open' }>) {
   return fitter.about(bundle);
 }
 
-// Adds files to what is shown; the index of the first new character, null if none is new.
-async function add(order: Extract<Order, { do: 'view.add' }>): Promise<number | null> {
-  const before = fitter.characters(view);
+// Adds files to what is shown.
+async function add(order: Extract<Order, { do: 'view.add' }>): Promise<Added> {
+  const characters = fitter.characters(view), boxes = fitter.boxes(view);
   for (const { path, bytes } of order.files) await put(path, bytes);
   try {
     for (const path of order.open) fitter.addToView(view, path);
   } finally {
     fitter.arrangeView(view);
   }
-  return fitter.characters(view) > before ? before : null;
+  return { character: fitter.characters(view) > characters ? characters : null, box: fitter.boxes(view) > boxes ? boxes : null };
 }
 
 function sample(name: string, folder: string) {
@@ -89,6 +90,7 @@ async function obeyView(order: Order): Promise<unknown> {
     case 'view.skin': return fitter.addSkin(view, order.character, order.name, order.skin);
     case 'view.list': return fitter.listSkin(view, order.character, order.skin, order.listed);
     case 'view.resource': return fitter.resource(view, order.name);
+    case 'view.light': return fitter.light(view, order.lamp);
     case 'view.path': return fitter.pathOf(view, order.character);
     case 'view.plain': return plain(order.character, order.skin);
     case 'words': return fitter.fitWords(order.path, order.words);

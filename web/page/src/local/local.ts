@@ -1,9 +1,10 @@
-// local.ts: answers the page's requests without a server: files of the user's and fits go to workers of pelt-fit-wasm, which are
-// loaded when they are first wanted. No byte leaves the machine.
+// local.ts: answers the page's requests without a server: files of the user's, fits and light go to workers of pelt-fit-wasm, which
+// are loaded when they are first wanted. No byte leaves the machine.
 //
-// Characters that were exported with the page come first, as files beside it; those of this machine are numbered after them.
+// Characters and boxes that were exported with the page come first, as files beside it; those of this machine are numbered after
+// them.
 
-import { fitWords, Viewer, type NamedFile } from 'pelt-fit-wasm';
+import { fitWords, Viewer, type Added, type Lamp, type NamedFile } from 'pelt-fit-wasm';
 import type { Job } from '../jobs';
 import type { Show } from '../show';
 import { Problem } from '../problem';
@@ -32,12 +33,15 @@ export class Local implements Source {
   private readonly line = new Line(fitsAtOnce());
   private readonly one = new Line(1);
   private folder = 0;
+  private readonly lamps = new Map<number, Promise<Viewer>>(); // of boxes beside the page, each with a worker of its own
   private counts = { characters: 0, skins: 0, boxes: 0 };
   private readonly first: number; // index of the first character of this machine
+  private readonly firstBox: number;
 
   constructor(private readonly beside: Source, private readonly exported: Show) {
     this.first = exported.characters.length;
-    this.counts = { characters: this.first, skins: exported.characters.reduce((sum, { skins }) => sum + skins.length, 0), boxes: exported.boxes.length };
+    this.firstBox = exported.boxes.length;
+    this.counts = { characters: this.first, skins: exported.characters.reduce((sum, { skins }) => sum + skins.length, 0), boxes: this.firstBox };
     addEventListener('beforeunload', (event) => { if ([...this.work.values()].some(({ state }) => state === 'running')) event.preventDefault(); });
   }
 
@@ -58,6 +62,7 @@ export class Local implements Source {
     if (what === 'bundle') return Response.json(await this.take(searchParams, options.body as Blob));
     if (what === 'sample') return Response.json(await this.sample(String(body().sample)));
     if (what === 'fix') return Response.json({ character: await this.fix(Number(body().character)) });
+    if (what === 'light') return new Response(await this.light(body() as unknown as Lamp) as BufferSource);
     if (what === 'fit') return Response.json({ job: this.begin(body()) });
     if (what === 'job') return Response.json(this.follow(Number(more), options.method === 'DELETE'));
     if (what === 'skin') return Response.json(await this.list(body()));
@@ -75,6 +80,8 @@ export class Local implements Source {
   private async resource(name: string): Promise<Response> {
     if (name === 'data/show.json') return Response.json(await this.show());
     if (name === 'data/counts.json') return Response.json(this.counts);
+    const [, box, made] = /^data\/b(\d+)\/(.+)$/.exec(name) ?? [];
+    if (Number(box) >= this.firstBox) return new Response(await (await this.start()).resource(`data/b${Number(box) - this.firstBox}/${made}`) as BufferSource);
     const [, index, rest] = /^data\/c(\d+)\/(.+)$/.exec(name) ?? [];
     if (index === undefined || Number(index) < this.first) return this.beside.ask(name);
     const viewer = await this.start(), character = Number(index) - this.first;
@@ -86,13 +93,15 @@ export class Local implements Source {
   private async show(): Promise<Show> {
     const own: Show | null = this.viewer ? JSON.parse(this.renumbered(await (await this.viewer).resource('data/show.json'))) : null;
     const characters = [...this.exported.characters.map((character) => ({ ...character, file: null })), ...own?.characters ?? []];
+    const boxes = [...this.exported.boxes, ...(own?.boxes ?? []).map((box) => ({ ...box, file: undefined }))];
     for (const { skins } of own?.characters ?? []) for (const skin of skins) skin.plain = skin.file.replace('.pelt', '/plain.glb');
-    this.counts = { ...this.counts, characters: characters.length, skins: characters.reduce((sum, { skins }) => sum + skins.length, 0) };
-    return { ...this.exported, server: true, local: true, can: { fit: true, light: false, sample: true }, characters };
+    this.counts = { boxes: boxes.length, characters: characters.length, skins: characters.reduce((sum, { skins }) => sum + skins.length, 0) };
+    const fitter = this.exported.fitter === true;
+    return { ...this.exported, server: true, local: true, can: { fit: fitter, light: true, sample: fitter }, characters, boxes };
   }
 
   private renumbered(json: Uint8Array): string {
-    return new TextDecoder().decode(json).replace(/"data\/c(\d+)\//g, (_, index) => `"data/c${Number(index) + this.first}/`);
+    return new TextDecoder().decode(json).replace(/"data\/([cb])(\d+)\//g, (_, kind, index) => `"data/${kind}${Number(index) + (kind === 'c' ? this.first : this.firstBox)}/`);
   }
 
   // -- Files
@@ -107,20 +116,39 @@ export class Local implements Source {
     if (!words.has('open')) return { file: name };
     const all = this.drops.get(drop)!;
     this.drops.delete(drop);
-    return { character: await this.open(all), box: null };
+    return this.open(all);
   }
 
-  // The page's index of the first new character; null: none is new.
-  private async open(files: NamedFile[]): Promise<number | null> {
+  // The page's indices of what is new.
+  private async open(files: NamedFile[]): Promise<Added> {
     tooLarge(files.reduce((sum, { bytes }) => sum + (bytes as Blob).size, 0));
     const folder = this.newFolder();
     const within = files.map(({ path, bytes }) => ({ path: `${folder}/${path}`, bytes }));
     const opened = OPENED.flatMap((ending) => within.filter(({ path }) => ending.test(path)).map(({ path }) => path));
-    if (!opened.length) throw new Problem('None of these files is a character (.glb, .gltf) or a skin (.pelt).');
-    const at = await (await this.start()).add(within, opened);
+    if (!opened.length) throw new Problem('None of these files is a character (.glb, .gltf), a skin (.pelt) or key points of light (.keys).');
+    const { character, box } = await (await this.start()).add(within, opened);
     if (opened.some((path) => SCENE.test(path))) this.folders.set(folder, within);
-    if (at !== null) await this.remember(at);
-    return at === null ? null : at + this.first;
+    if (character !== null) await this.remember(character);
+    return { character: character === null ? null : character + this.first, box: box === null ? null : box + this.firstBox };
+  }
+
+  // -- Light
+
+  private async light(lamp: Lamp): Promise<Uint8Array> {
+    if (lamp.box >= this.firstBox) return (await this.start()).light({ ...lamp, box: lamp.box - this.firstBox });
+    const viewer = this.lamps.get(lamp.box) ?? this.beginLamp(lamp.box);
+    this.lamps.set(lamp.box, viewer);
+    viewer.catch(() => this.lamps.delete(lamp.box));
+    return (await viewer).light({ ...lamp, box: 0 });
+  }
+
+  private async beginLamp(index: number): Promise<Viewer> {
+    const box = this.exported.boxes[index];
+    if (box?.kind !== 'light' || !box.file) throw new Problem('Moving this light needs the program: pelt view.');
+    const bytes = new Uint8Array(await (await this.beside.ask(box.file)).arrayBuffer()), path = `${box.name}.keys`;
+    const viewer = await Viewer.start();
+    await viewer.add([{ path, bytes }], [path]);
+    return viewer;
   }
 
   private async sample(name: string): Promise<object> {

@@ -125,7 +125,8 @@ class Light {
     this.gathering.forget();
   }
 
-  private live(): boolean { return this.app.server && this.app.can.light; }
+  /** Somebody lights this box: a server, or this page, which lacks the scenes of some boxes beside it. */
+  private live(): boolean { return this.app.server && this.app.can.light && (!this.app.local || this.box?.file !== null); }
 
   // So that arrow keys move the light at once; what the user has chosen keeps the focus.
   private grabFocus(): void {
