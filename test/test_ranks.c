@@ -3,6 +3,7 @@
 
 #include "rig/clock.h"
 #include "test/program.h"
+#include <pelt/pelt.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <time.h>
@@ -229,6 +230,17 @@ static int with_rank_1(const char *does, const char *words) {
     return ranks(2, wrapper, words);
 }
 
+/* The same program, but with a ~ in its version. */
+static void make_other_version(void) {
+    char pattern[100] = "";
+    for (const char *at = PELT_VERSION; *at; at++) {
+        size_t length = strlen(pattern);
+        snprintf(pattern + length, sizeof pattern - length, "[%c]", *at);
+    }
+    shell("LC_ALL=C sed 's/%s/~%s/g' %s/pelt-mpi >other_version && chmod +x other_version", pattern, &PELT_VERSION[1],
+          folder_of_programs());
+}
+
 static void one_rank_says_what_is_wrong(void **state) {
     (void)state;
     need_mpi();
@@ -236,6 +248,9 @@ static void one_rank_says_what_is_wrong(void **state) {
     make_arm();
     shell("mkdir -p empty other && cp arm.glb arm.train.pc2 other && "
           "printf x | dd of=other/arm.train.pc2 bs=1 seek=64 conv=notrunc 2>/dev/null");
+    make_other_version();
+    make_checkpoint();
+    shell("mv whole kept.pelt.checkpoint");
     static const struct {
         const char *does, *words, *said;
     } cases[] = {
@@ -245,6 +260,12 @@ static void one_rank_says_what_is_wrong(void **state) {
          "pelt: rank 1 does not do the same work as rank 0"},
         {"set -- \"$@\" --poses 5", "fit arm.glb --train train --method psd -o x.pelt",
          "pelt: rank 1 does not do the same work as rank 0"},
+        {"shift; set -- $PWD/other_version \"$@\"", "fit arm.glb --train train --method psd -o x.pelt",
+         "pelt: rank 1 does not do the same work as rank 0: they have different versions of pelt"},
+        {"true", "fit arm.glb --train train --method psd --memory 1M -o x.pelt",
+         "pelt: --memory: 1048576 bytes are too little: 320 M is the least that works"},
+        {"true", "fit arm.glb --train train --method psd --resume -o kept.pelt",
+         "pelt: kept.pelt.checkpoint: is the checkpoint of a fit with other options"},
         {"cd empty", "fit arm.glb --train train --method psd -o x.pelt", ": pelt: arm.glb: cannot be opened"},
         {"ulimit -v 300000", "fit arm.glb --train train --method psd -o x.pelt", "pelt: "},
     };
