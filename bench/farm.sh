@@ -2,6 +2,7 @@
 # farm.sh [PELT [PELT_MPI]]: what fits take on a farm, the best of TURNS (2).
 #   cost: CPU seconds of the fit on one thread, on the built-in arm at four sizes and a fifth (docs/howto-farm.md)
 #   ranks: wall seconds of the program on more and more ranks, one thread each; wants a machine with as many idle cores
+#   work: CPU seconds of the rank that works most, without what it exchanges or waits, which busy machines tell too
 #   memory: peak memory and CPU seconds with much and with the least --memory
 # MPIRUN is how ranks are started. PARTS: which of these, all unless set.
 PELT=${1:-build/pelt}
@@ -9,8 +10,8 @@ PELT_MPI=${2:-build/pelt-mpi}
 MPIRUN=${MPIRUN:-mpirun --bind-to none -n}
 TIME=${TIME:-/usr/bin/time}
 TURNS=${TURNS:-2}
-PARTS=${PARTS:-cost ranks memory}
-METHODS="ssd joints psd wpsd eigen kernel"
+PARTS=${PARTS:-cost ranks work memory}
+METHODS=${METHODS:-"ssd joints psd wpsd eigen kernel"}
 FOLDER=$(mktemp -d)
 trap 'rm -rf "$FOLDER"' EXIT
 
@@ -53,6 +54,26 @@ case $PARTS in *ranks*)
     printf '%5s' "$ranks"
     for method in $METHODS; do
       printf ' %7s' "$(seconds $MPIRUN $ranks "$PELT_MPI" $fit $(words $method) --threads 1)"
+    done
+    echo
+  done ;;
+esac
+
+worked() { # RANKS WORDS...
+  ranks=$1; shift
+  for turn in $(seq "$TURNS"); do
+    PELT_RANK_TIMES=1 OPENBLAS_NUM_THREADS=1 $MPIRUN "$ranks" "$PELT_MPI" "$@" 2>&1 >/dev/null |
+      awk '/CPU seconds/ && $5 > most {most = $5} END {print most}'
+  done | sort -g | head -1
+}
+
+case $PARTS in *work*)
+  arm ${SIZE:-8000 150}
+  echo "ranks" $METHODS
+  for ranks in ${RANKS:-1 2}; do
+    printf '%5s' "$ranks"
+    for method in $METHODS; do
+      printf ' %7.2f' "$(worked $ranks $fit $(words $method) --no-confidence --threads 1)"
     done
     echo
   done ;;

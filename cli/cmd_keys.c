@@ -109,6 +109,10 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
                          double seconds) {
     cli_say(args, "%s: %u keys, %u basis vectors, from %u frames in %.1f s, %zu bytes\n", path, r->keys, r->basis,
             r->frames, seconds, bytes);
+    bool appended = cli_value(args, "from") && r->forgotten >= 0;
+    if (appended)
+        cli_say(args, "  of the frames before, %s left out %.2g%% of the diagonal (RMS)\n", cli_value(args, "from"),
+                100 * r->forgotten);
     print_forecast(args, &r->forecast);
     cli_say(args, "  soft cache: %u regions, %u of %u witnesses per frame", r->regions, r->witnesses_each_frame,
             r->witnesses);
@@ -119,6 +123,7 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
         json_array_append_new(curve, pelt_json_pack("[u f]", r->curve_keys[i], r->curve_error[i]));
     }
     cli_say(args, "\n");
+    json_t *forgotten = appended ? pelt_json_pack("f", r->forgotten) : json_null();
     const pelt_keys_forecast *f = &r->forecast;
     json_t *forecast =
         !f->rehearsals
@@ -130,10 +135,10 @@ static int print_trained(const cli_args *args, const pelt_keys_report *r, const 
     return cli_print_json(
         args, pelt_json_pack("{keys_file:s, frames:u, keys:u, basis:u, regions:u, witnesses:u, "
                              "witnesses_each_frame:u, max_fraction_p995:f, hit_rate:f, bad_caught:f, "
-                             "bad_frames:u, ridge:f, seconds:f, bytes:z, error_by_keys:o, forecast:o}",
+                             "bad_frames:u, ridge:f, seconds:f, bytes:z, error_by_keys:o, forgotten:o, forecast:o}",
                              path, r->frames, r->keys, r->basis, r->regions, r->witnesses, r->witnesses_each_frame,
                              isfinite(r->error_p995) ? r->error_p995 : -1, r->hit_rate, r->bad_caught, r->bad_frames,
-                             r->ridge, seconds, bytes, curve, forecast));
+                             r->ridge, seconds, bytes, curve, forgotten, forecast));
 }
 
 /* The rest pose where the frames are, in the scene; NULL: out of memory. */

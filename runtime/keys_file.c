@@ -74,6 +74,8 @@ static pelt_result check_numbers(const pelt_keys *keys) {
         finite = keys->control_ranges[c].low <= keys->control_ranges[c].high;
     for (uint32_t i = 0; finite && i < keys->curve_count; i++)
         finite = pelt_all_finite(&keys->curve[i].error, 1) && keys->curve[i].error >= 0 && keys->curve[i].keys;
+    if (finite && keys->left_out) finite = pelt_all_finite(keys->left_out, (uint64_t)keys->block_count * PELT_BLOCK);
+    for (uint32_t r = 0; finite && keys->left_out && r < keys->row_count; r++) finite = keys->left_out[r] >= 0;
     return finite && keys->diagonal > 0 ? PELT_OK : PELT_ERROR_NUMBER;
 }
 

@@ -48,6 +48,7 @@ enum { PELT_KEYS_SHARED = 1, PELT_KEYS_HALF = 2, PELT_KEYS_MOST_COMPONENTS = 64 
     X(CONTROLS, PELT_FOURCC('K', 'C', 'T', 'L'), control_ranges, 0, 0)                                                 \
     X(CONTROL_NAMES, PELT_FOURCC('K', 'C', 'N', 'M'), control_names, 0, 0)                                             \
     X(CURVE, PELT_FOURCC('K', 'E', 'R', 'R'), curve, 0, 0)                                                             \
+    X(LEFT_OUT, PELT_FOURCC('K', 'O', 'U', 'T'), left_out, (uint64_t)keys->block_count * 4 * PELT_BLOCK, 0)            \
     X(USER, PELT_FOURCC('U', 'S', 'E', 'R'), user_data, 0, 0)                                                          \
     X(ABOUT, PELT_FOURCC('I', 'N', 'F', 'O'), about, 0, 1)
 

@@ -81,7 +81,7 @@ static corrected_parts make_parts(corrected_truth *truth, bool normals) {
 }
 
 static pelt_eigen_basis basis_of(const corrected_parts *p, uint32_t kept) {
-    return pelt_eigen_basis_of(p->f.arena, &p->poses, &p->u, &p->supports, kept);
+    return pelt_eigen_basis_of(p->f.arena, &p->poses, &p->u, &p->supports, 1, kept);
 }
 
 /* A_j in LAPACK's layout: [3 points][poses]. */
@@ -282,7 +282,7 @@ static void hyperbolic(const pelt_bundle *bundle, const double *angles, double *
 }
 
 static pelt_eigen_choice choice_of(const corrected_parts *p, double threshold, double width) {
-    return pelt_eigen_choose(p->f.arena, &p->poses, &p->u, &p->supports, false, threshold, width);
+    return pelt_eigen_choose(p->f.arena, &p->poses, &p->u, &p->supports, 1, false, threshold, width);
 }
 
 static void the_width_is_found_by_leaving_out(void **state) {
@@ -478,7 +478,7 @@ static void leaving_out_is_as_if_fitted_again_without(void **state) {
     for (uint32_t more = 0; more <= 12; more += 12) {
         corrected_parts p = two_axes(more);
         pelt_eigen_missed missed[6];
-        pelt_eigen_leave_out(p.f.arena, &p.poses, &p.u, &p.supports, false, 2, widths, 3, thresholds, missed);
+        pelt_eigen_leave_out(p.f.arena, &p.poses, &p.u, &p.supports, 1, false, 2, widths, 3, thresholds, missed);
         for (int x = 0; x < 6; x++) {
             pelt_eigen_missed m = missed_by_refits(&p, widths[x / 3], thresholds[x % 3]);
             assert_near(missed[x].between, m.between, 1e-4 * m.between);
@@ -489,7 +489,7 @@ static void leaving_out_is_as_if_fitted_again_without(void **state) {
             assert_near(missed[x].all_several, m.all_several, 1e-6 * m.all_several);
             assert_true(m.between > 0 && (more ? m.several > 0 : m.beyond > 0));
         }
-        pelt_eigen_leave_out(p.f.arena, &p.poses, &p.u, &p.supports, true, 1, widths, 1, thresholds, missed);
+        pelt_eigen_leave_out(p.f.arena, &p.poses, &p.u, &p.supports, 1, true, 1, widths, 1, thresholds, missed);
         assert_true(missed[0].all_several == 0 && missed[0].all_beyond > 0);
         corrected_parts_free(&p);
     }
@@ -744,7 +744,8 @@ static void shifts_of_values_are_those_of_the_normal_equations(void **state) {
     assert_int_equal(x.shape_count, 2 * (JOINTS - 1));
     solve_columns(&x, &c, strength, -1, d);
     for (size_t i = 0; i < c.count; i++) before[i] = *c.values[i], largest = fmax(largest, fabs(d[i]));
-    pelt_eigen_refine(x.p.f.arena, &x.p.poses, &x.p.u, &x.basis, x.entries, x.entry_count, alone_width, x.coordinates);
+    pelt_eigen_refine(x.p.f.arena, &x.p.poses, &x.p.u, &x.basis, x.entries, x.entry_count, alone_width, 1,
+                      x.coordinates);
     for (size_t i = 0; i < c.count; i++) assert_near(*c.values[i] - before[i], d[i], 1e-3 * largest);
     for (uint32_t j = 0; j < x.basis.joint_count; j++)
         for (uint32_t k = 0; k < x.basis.joints[j].kept; k++) assert_near(x.coordinates[j].values[k], 0, 0);
@@ -759,7 +760,8 @@ static void few_examples_of_several_joints_change_nothing(void **state) {
     before_pairs x = make_before_pairs(count, angles[0], two_shapes);
     double before[2 * JOINTS];
     memcpy(before, x.coordinates[0].values + 2, sizeof before);
-    pelt_eigen_refine(x.p.f.arena, &x.p.poses, &x.p.u, &x.basis, x.entries, x.entry_count, alone_width, x.coordinates);
+    pelt_eigen_refine(x.p.f.arena, &x.p.poses, &x.p.u, &x.basis, x.entries, x.entry_count, alone_width, 1,
+                      x.coordinates);
     assert_memory_equal(before, x.coordinates[0].values + 2, sizeof before);
     pelt_corrective nothing = {.displacements = pelt_gather_displacements(x.p.f.arena, &x.p.u, NULL, 0)};
     assert_int_equal(

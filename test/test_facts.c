@@ -213,18 +213,25 @@ static void key_points_know_what_more_of_them_bring_and_what_their_trainer_gave(
         assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_ERROR_NUMBER);
     }
     *last = kept;
-    const char *const kinds[] = {"KERR", "KERR", "USER"};
-    const uint64_t sizes[] = {0, 12, 0};
-    for (int i = 0; i < 3; i++) { /* sections are not empty, and hold whole points */
+    assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_OK);
+    float *square = (float *)&keys.left_out[3], right = *square;
+    for (int i = 0; i < 2; i++) {
+        *square = i ? -1 : NAN;
+        assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_ERROR_NUMBER);
+    }
+    *square = right;
+    const char *const kinds[] = {"KERR", "KERR", "USER", "KOUT"};
+    const uint64_t sizes[] = {0, 12, 0, 4};
+    for (int i = 0; i < 4; i++) { /* sections are not empty, and hold whole points */
         uint64_t size;
         memcpy(&size, section_entry(bytes->bytes, kinds[i]) + 16, 8);
         memcpy(section_entry(bytes->bytes, kinds[i]) + 16, &sizes[i], 8);
         assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_ERROR_FORMAT);
         memcpy(section_entry(bytes->bytes, kinds[i]) + 16, &size, 8);
     }
-    hide_section(bytes->bytes, "KERR"), hide_section(bytes->bytes, "USER"); /* an older pelt's */
+    for (int i = 1; i < 4; i++) hide_section(bytes->bytes, kinds[i]); /* an older pelt's */
     assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, &keys), PELT_OK);
-    assert_true(!keys.curve && !keys.curve_count && !keys.user_data && !keys.user_size);
+    assert_true(!keys.curve && !keys.curve_count && !keys.user_data && !keys.user_size && !keys.left_out);
     pelt_bytes_free(bytes), test_frames_free(t);
 }
 

@@ -4,6 +4,7 @@
 #include "fit/keys/model.h"
 #include "rig/linear.h"
 #include "rig/sort.h"
+#include "runtime/half.h"
 #include "test/frames.h"
 
 /* -- A training's inside ------------------------------------------------------------------------------------------- */
@@ -738,6 +739,98 @@ static void the_file_knows_where_the_controls_were(void **state) {
     test_frames_free(t);
 }
 
+/* -- Appending ----------------------------------------------------------------------------------------------------- */
+
+enum { APPENDED_POINTS = 40, APPENDED_ROWS = 3 * APPENDED_POINTS };
+
+static double entry_of(const pelt_keys *keys, size_t row, size_t m) {
+    size_t at = (row / 16 * keys->basis_count + m) * 16 + row % 16;
+    return keys->half ? pelt_half_value(((const uint16_t *)keys->basis)[at]) : ((const float *)keys->basis)[at];
+}
+
+/* The mean square of a point's distance to the subspace of a file, over some frames; by Gram and Schmidt, twice. */
+static double left_out_of(const pelt_keys *keys, const test_frames *t, uint32_t first, uint32_t end) {
+    static double u[APPENDED_ROWS][APPENDED_ROWS];
+    double sum = 0;
+    for (size_t m = 0; m < keys->basis_count; m++) {
+        for (size_t r = 0; r < APPENDED_ROWS; r++) u[m][r] = entry_of(keys, r, m);
+        for (size_t k = 0; k < 2 * m; k++) {
+            double along = 0;
+            for (size_t r = 0; r < APPENDED_ROWS; r++) along += u[m][r] * u[k % m][r];
+            for (size_t r = 0; r < APPENDED_ROWS; r++) u[m][r] -= along * u[k % m][r];
+        }
+        double square = 0;
+        for (size_t r = 0; r < APPENDED_ROWS; r++) square += u[m][r] * u[m][r];
+        for (size_t r = 0; r < APPENDED_ROWS; r++) u[m][r] /= sqrt(square);
+    }
+    for (uint32_t f = first; f < end; f++) {
+        double x[APPENDED_ROWS];
+        for (size_t r = 0; r < APPENDED_ROWS; r++) x[r] = (double)t->values[f * APPENDED_ROWS + r] - keys->mean[r];
+        for (size_t m = 0; m < keys->basis_count; m++) {
+            double along = 0;
+            for (size_t r = 0; r < APPENDED_ROWS; r++) along += x[r] * u[m][r];
+            for (size_t r = 0; r < APPENDED_ROWS; r++) x[r] -= along * u[m][r];
+        }
+        for (size_t r = 0; r < APPENDED_ROWS; r++) sum += x[r] * x[r] / APPENDED_POINTS;
+    }
+    return sum / (end - first);
+}
+
+static double says_left_out(const pelt_keys *keys) {
+    double sum = 0;
+    for (size_t r = 0; r < APPENDED_ROWS; r++) sum += keys->left_out[r] / APPENDED_POINTS;
+    return sum;
+}
+
+static pelt_bytes *train_on(const test_frames *t, uint32_t first, uint32_t end, const pelt_keys *previous, bool exact,
+                            pelt_keys_report *report, pelt_keys *keys) {
+    test_frames some = *t;
+    pelt_keys_options options = {.keys = 6, .diagonal = 2, .exact = exact, .previous = previous};
+    some.values += first * (size_t)APPENDED_ROWS, some.frames.user = &some, some.frames.frame_count = end - first;
+    pelt_bytes *bytes = pelt_keys_train(&some.frames, &options, report, NULL);
+    assert_int_equal(pelt_keys_open(bytes->bytes, bytes->size, keys), PELT_OK);
+    return bytes;
+}
+
+/* A subspace of all frames leaves out e of them. One learned from an old file and the new frames leaves out no more than
+   sqrt(e^2 + f^2), where f is what the file says that it has left out, over all frames; and what the new file says is
+   never too little. The rounding of half floats counts twice: it is not beside the subspace, but in it. */
+static void appending_is_as_good_as_training_on_all_within_what_was_left_out(void **state) {
+    (void)state;
+    enum { OLD = 60, MORE = 20, N = OLD + 2 * MORE };
+    for (int exact = 0; exact < 2; exact++) {
+        test_frames *t = test_frames_make(N, APPENDED_POINTS, 3, 30, 1e-3, 7);
+        for (size_t i = 0; i < (size_t)N * APPENDED_ROWS; i++) { /* later frames move parts alone */
+            size_t p = i % APPENDED_ROWS / 3, frame = i / APPENDED_ROWS;
+            float rest = i % 3 ? 0 : (float)p / APPENDED_POINTS;
+            if (frame < OLD ? false : frame < OLD + MORE ? p <= 25 : p >= 9) t->values[i] = rest;
+        }
+        pelt_keys_report report;
+        pelt_keys full, old, keys;
+        pelt_bytes *bytes = train_on(t, 0, OLD, NULL, exact, &report, &old);
+        assert_true(exact || old.half);
+        assert_near(says_left_out(&old), left_out_of(&old, t, 0, OLD), (exact ? 1e-5 : 1e-3) * says_left_out(&old));
+        for (uint32_t end = OLD + MORE; end <= N; end += MORE) {
+            pelt_bytes *all = train_on(t, 0, end, NULL, exact, &report, &full);
+            pelt_bytes *next = train_on(t, end - MORE, end, &old, exact, &report, &keys);
+            double e = sqrt(left_out_of(&full, t, 0, end)), reached = sqrt(left_out_of(&keys, t, 0, end));
+            double forgotten = says_left_out(&old), f = sqrt(forgotten * (end - MORE) / end);
+            assert_int_equal(keys.frame_count, end);
+            assert_near(report.forgotten, sqrt(forgotten) / 2, 1e-6 * sqrt(forgotten));
+            assert_true(reached <= (exact ? hypot(e, f) : e + 2 * f) * 1.001);
+            assert_true(reached >= e * 0.999 && f < e); /* the bound says something */
+            assert_true(reached <= sqrt(says_left_out(&keys)) * 1.001);
+            pelt_bytes_free(bytes), pelt_bytes_free(all);
+            bytes = next, old = keys;
+        }
+        old.left_out = NULL; /* an older file */
+        pelt_bytes *next = train_on(t, N - MORE, N, &old, exact, &report, &keys);
+        assert_true(report.forgotten == -1 && !keys.left_out);
+        pelt_bytes_free(next), pelt_bytes_free(bytes);
+        test_frames_free(t);
+    }
+}
+
 static void what_cannot_be_trained_with_is_refused_by_its_name(void **state) {
     (void)state;
     test_frames *t = test_frames_make(20, 30, 3, 4, 1e-3, 1);
@@ -951,6 +1044,7 @@ int main(void) {
         cmocka_unit_test(controls_held_out_set_the_bounds_where_they_can),
         cmocka_unit_test(an_error_bound_keeps_fiducials_and_tries_each_number_once),
         cmocka_unit_test(witnesses_fill_the_gaps_between_keys),
+        cmocka_unit_test(appending_is_as_good_as_training_on_all_within_what_was_left_out),
         cmocka_unit_test(the_file_knows_where_the_controls_were),
         cmocka_unit_test(what_cannot_be_trained_with_is_refused_by_its_name),
         cmocka_unit_test(frames_that_cannot_be_trained_on_are_refused),

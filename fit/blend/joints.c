@@ -52,13 +52,14 @@ static void set_normals(pelt_joining *w) {
 typedef struct shading {
     const pelt_smoothing *smoothing;
     const pelt_example *examples;
-    const float **normals; /* [example]: buffers, then pointers to the normals */
+    float *computed; /* [example][vertex][3] of clips without normals of their own */
+    size_t size;     /* of an example's */
 } shading;
 
 static void shade_example(void *user, size_t e, pelt_arena *scratch) {
     (void)scratch;
-    shading *s = user;
-    s->normals[e] = pelt_true_normals(s->smoothing, &s->examples[e], (float *)s->normals[e]);
+    const shading *s = user;
+    pelt_true_normals(s->smoothing, &s->examples[e], s->computed + s->size * e);
 }
 
 /* The facets of some points of one home, which need the same rows. */
@@ -91,10 +92,14 @@ static void sum_piece(void *user, size_t at, pelt_arena *scratch) {
 static void sum_normals(pelt_joining *w, const pelt_affine *matrices) {
     pelt_fitting *f = w->f;
     size_t n = 3 * (size_t)f->bundle->mesh.vertex_count, examples = f->examples.count;
-    const float **normals = PELT_NEW(f->arena, examples, const float *), *all = PELT_NEW(f->arena, n * examples, float);
-    for (size_t e = 0; e < examples; e++) normals[e] = all + n * e;
-    shading shade = {w->smoothing, f->examples.list, normals};
-    pelt_parallel(f->arena, f->options.threads, examples, shade_example, &shade);
+    const float **normals = PELT_NEW(f->arena, examples, const float *);
+    float *all = PELT_NEW(f->arena, n * examples, float);
+    shading shade = {w->smoothing, f->examples.list, all, n};
+    PELT_SPREAD(f->arena, f->options.threads, examples, shade_example, &shade, {all, n * sizeof *all});
+    for (size_t e = 0; e < examples; e++) {
+        const pelt_clip *clip = f->examples.list[e].clip;
+        normals[e] = clip->normals ? clip->normals + n * f->examples.list[e].frame : all + n * e;
+    }
     pelt_gram_new(f, matrices, &w->candidates, false, normals, &w->normal_gram);
     w->facets.energy = PELT_NEW(f->arena, w->facets.count, double);
     w->facets.moments = PELT_NEW(f->arena, w->facets.count, double *);

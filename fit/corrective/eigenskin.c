@@ -124,7 +124,8 @@ pelt_eigen_choice pelt_eigen_supports(pelt_fitting *f, pelt_poses *poses, pelt_e
     pelt_drop_still_movers(wanted, supports->peaks, supports->noise, u->point_count, lone);
     pelt_add_lone_poses(f->arena, wanted, poses);
     pelt_add_lone_displacements(f->arena, wanted, lone, u);
-    pelt_eigen_choice choice = pelt_eigen_choose(f->arena, poses, u, supports, o->sweeps_only, o->threshold, o->width);
+    pelt_eigen_choice choice =
+        pelt_eigen_choose(f->arena, poses, u, supports, f->options.threads, o->sweeps_only, o->threshold, o->width);
     supports->threshold = choice.threshold;
     return choice;
 }
@@ -135,14 +136,14 @@ static void fit_field(const eigen_fit *e, uint32_t per_vertex, eigen_field *x) {
     const pelt_fit_options *o = &e->f->options;
     uint32_t per_joint = o->eigen.per_joint ? o->eigen.per_joint : PER_JOINT;
     bool room_for_pairs = !per_vertex || per_vertex >= 2 * per_joint; /* two joints already fill it: no room */
-    x->basis = pelt_eigen_basis_of(arena, &e->poses, &x->u, &x->supports, per_joint);
+    x->basis = pelt_eigen_basis_of(arena, &e->poses, &x->u, &x->supports, o->threads, per_joint);
     if (!x->basis.joint_count) return;
     x->coordinates = PELT_NEW(arena, x->basis.joint_count, pelt_coordinates);
     pelt_eigen_coordinates(arena, &e->poses, &x->basis, x->width, x->coordinates);
     make_entries(arena, x);
     if (!o->eigen.sweeps_only)
         pelt_eigen_refine(arena, &e->poses, &x->u, &x->basis, x->part.entries, x->part.entry_count, x->width,
-                          x->coordinates);
+                          o->threads, x->coordinates);
     make_rbfs(arena, &e->poses, x);
     if (!o->eigen.sweeps_only && room_for_pairs) add_pairs(e, x);
     if (per_vertex) pelt_eigen_budget(arena, &e->poses, x->u.point_count, per_vertex, &x->part);

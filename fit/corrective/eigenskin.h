@@ -37,7 +37,7 @@ typedef struct pelt_eigen_basis {
 /* Supports and singular value decompositions of all movers that some example moves alone; n_j is per_joint or the rank,
    whichever is less. */
 pelt_eigen_basis pelt_eigen_basis_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                                     const pelt_supports *supports, uint32_t per_joint);
+                                     const pelt_supports *supports, uint32_t threads, uint32_t per_joint);
 
 /* Eigendisplacement k of a joint: u = A v_k / s_k, [point_count][3]. */
 void pelt_eigendisplacement(const pelt_eigen_joint *joint, const pelt_example_displacements *u, uint32_t k, float *out);
@@ -99,8 +99,9 @@ typedef struct pelt_eigen_missed {
 /* Tries all widths with all thresholds: missed[width][threshold]. Uses a subset of the points, and of the examples that
    move several joints if there are many; none of those with sweeps_only. */
 void pelt_eigen_leave_out(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                          const pelt_supports *supports, bool sweeps_only, size_t width_count, const double *widths,
-                          size_t threshold_count, const double *thresholds, pelt_eigen_missed *missed);
+                          const pelt_supports *supports, uint32_t threads, bool sweeps_only, size_t width_count,
+                          const double *widths, size_t threshold_count, const double *thresholds,
+                          pelt_eigen_missed *missed);
 
 typedef struct pelt_eigen_choice {
     double threshold, width;
@@ -109,7 +110,8 @@ typedef struct pelt_eigen_choice {
 
 /* The threshold and width that predict left-out examples best, unless given (not 0). */
 pelt_eigen_choice pelt_eigen_choose(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                                    const pelt_supports *supports, bool sweeps_only, double threshold, double width);
+                                    const pelt_supports *supports, uint32_t threads, bool sweeps_only, double threshold,
+                                    double width);
 
 /* -- Examples that move several joints, the paper's future work
    ----------------------------------------------------- */
@@ -121,7 +123,7 @@ size_t pelt_examples_of_several(pelt_arena *arena, const pelt_poses *poses, uint
    with coefficients in joint order (eigenskin_refine.c). */
 void pelt_eigen_refine(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                        const pelt_eigen_basis *basis, const pelt_entry *entries, size_t entry_count, double width,
-                       pelt_coordinates *coordinates);
+                       uint32_t threads, pelt_coordinates *coordinates);
 
 /* Displacements of two neighbouring movers that move together (or of one that no example moves alone). */
 typedef struct pelt_eigen_pair {

@@ -15,6 +15,7 @@
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <string.h>
 
@@ -71,12 +72,16 @@ static double *gram_of(const pelt_eigen_joint *joint, const pelt_example_displac
     return gram;
 }
 
-static void decompose(pelt_arena *arena, const pelt_example_displacements *u, pelt_eigen_joint *joint) {
+typedef struct decomposition {
+    const pelt_example_displacements *u;
+    pelt_eigen_joint *joints;
+} decomposition;
+
+static void decompose(void *user, size_t j, pelt_arena *scratch) {
+    const decomposition *d = user;
+    pelt_eigen_joint *joint = &d->joints[j];
     size_t n = joint->pose_count;
-    PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
-    double *gram = gram_of(joint, u, work), *values = PELT_NEW(work, n, double);
-    joint->singular = PELT_NEW(arena, n, double);
-    joint->right = PELT_NEW(arena, n * n, double);
+    double *gram = gram_of(joint, d->u, scratch), *values = PELT_NEW(scratch, n, double);
     bool done = pelt_eigen(n, gram, values);
     for (size_t k = 0; done && k < n; k++) {
         size_t column = n - 1 - k; /* LAPACK's order is ascending */
@@ -84,22 +89,45 @@ static void decompose(pelt_arena *arena, const pelt_example_displacements *u, pe
         if (!(s > NO_SINGULAR * joint->singular[0])) break;
         joint->singular[k] = s;
         for (size_t p = 0; p < n; p++) joint->right[k * n + p] = gram[p * n + column];
-        joint->rank++;
+    }
+}
+
+/* Of all joints, divided over ranks; each writes its own part of one block. */
+static void decompose_all(pelt_arena *arena, uint32_t threads, const pelt_example_displacements *u,
+                          pelt_eigen_basis *basis) {
+    size_t room = 0;
+    for (uint32_t j = 0; j < basis->joint_count; j++)
+        room += (size_t)basis->joints[j].pose_count * (basis->joints[j].pose_count + 1);
+    double *block = PELT_NEW(arena, room, double), *at = block;
+    for (uint32_t j = 0; j < basis->joint_count; j++) {
+        size_t n = basis->joints[j].pose_count;
+        basis->joints[j].singular = at, basis->joints[j].right = at + n;
+        at += n * (n + 1);
+    }
+    PELT_SPREAD(arena, threads, basis->joint_count, decompose, (&(decomposition){u, basis->joints}),
+                {block, .total = room * sizeof *block});
+    for (uint32_t j = 0; j < basis->joint_count; j++) {
+        pelt_eigen_joint *joint = &basis->joints[j];
+        while (joint->rank < joint->pose_count && joint->singular[joint->rank] > 0) joint->rank++;
     }
 }
 
 pelt_eigen_basis pelt_eigen_basis_of(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                                     const pelt_supports *supports, uint32_t per_joint) {
+                                     const pelt_supports *supports, uint32_t threads, uint32_t per_joint) {
     pelt_eigen_basis out = {.joints = PELT_NEW(arena, poses->mover_count, pelt_eigen_joint)};
+    uint32_t count = 0;
     for (uint32_t g = 0; g < poses->mover_count; g++) {
         if (!poses->movers[g].swept || !(supports->peaks[g] > supports->noise)) continue;
-        pelt_eigen_joint *joint = &out.joints[out.joint_count];
-        *joint = (pelt_eigen_joint){.mover = g};
-        gather_support(arena, poses, supports, joint);
-        decompose(arena, u, joint);
-        joint->kept = per_joint < joint->rank ? per_joint : joint->rank;
-        if (joint->rank) out.joint_count++;
+        out.joints[out.joint_count].mover = g;
+        gather_support(arena, poses, supports, &out.joints[out.joint_count++]);
     }
+    decompose_all(arena, threads, u, &out);
+    for (uint32_t j = 0; j < out.joint_count; j++) {
+        pelt_eigen_joint joint = out.joints[j];
+        joint.kept = per_joint < joint.rank ? per_joint : joint.rank;
+        if (joint.rank) out.joints[count++] = joint;
+    }
+    out.joint_count = count;
     return out;
 }
 

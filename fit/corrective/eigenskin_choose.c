@@ -17,6 +17,7 @@
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
 #include "rig/maths.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <string.h>
 
@@ -24,6 +25,17 @@ enum { MOST_POINTS = 600, MOST_SEVERAL = 60, LEAST_SEVERAL = 10, WIDTHS = 19, TH
 static const double thresholds[THRESHOLDS] = {PELT_SUPPORT_THRESHOLD, 0.02, 0.01, 0.005};
 static const double LIKE_BEST_WIDTH = 1.01, LIKE_BEST_THRESHOLD = 1.02; /* times the smallest RMS error */
 static const double USUAL_WIDTH = 1.4;                                  /* radians, when the data do not tell */
+
+/* One joint, at the points of its widest support. */
+typedef struct swept {
+    uint32_t mover;
+    pelt_coordinates centers;
+    bool between[PELT_EIGEN_CENTERS], counts[PELT_EIGEN_CENTERS]; /* whether it is left out at all */
+    double outside[PELT_EIGEN_CENTERS], all[PELT_EIGEN_CENTERS];  /* squares: out of every support, and everywhere */
+    uint32_t *points, point_count;
+    float *shares;  /* [threshold][point] */
+    double *actual; /* U: [center][point][3] */
+} swept;
 
 /* The sampled points, every n-th of the character's, numbered from 0. */
 typedef struct leave_out {
@@ -34,20 +46,11 @@ typedef struct leave_out {
     const double *widths, *thresholds;
     uint32_t point_count, stride;
     size_t several_count;
-    uint32_t *several;         /* examples */
-    float *predicted;          /* [width][threshold][several][point][3] */
+    uint32_t *several; /* examples */
+    swept *joints;
+    uint32_t joint_count;
     pelt_eigen_missed *missed; /* [width][threshold] */
 } leave_out;
-
-/* One joint, at the points of its widest support. */
-typedef struct swept {
-    uint32_t mover;
-    pelt_coordinates centers;
-    bool between[PELT_EIGEN_CENTERS], counts[PELT_EIGEN_CENTERS]; /* whether it is left out at all */
-    uint32_t *points, point_count;
-    float *shares;  /* [threshold][point] */
-    double *actual; /* U: [center][point][3] */
-} swept;
 
 static const float *displacement(const leave_out *l, uint32_t example, uint32_t point) {
     return pelt_displacement(l->u, example, (size_t)point * l->stride);
@@ -87,23 +90,34 @@ static void gather_actual(const leave_out *l, pelt_arena *work, swept *s) {
                 s->actual[c * row + 3 * i + k] = displacement(l, s->centers.centers[c], s->points[i])[k];
 }
 
-/* Errors at points outside the support at every threshold. */
-static void count_outside(const leave_out *l, const swept *s) {
+static void sum_outside(const leave_out *l, swept *s) {
     for (uint32_t c = 1; c < s->centers.center_count; c++) {
-        double all = 0, outside;
         for (uint32_t i = 0; i < l->point_count; i++)
-            all += pelt_square_length(displacement(l, s->centers.centers[c], i));
-        outside = all;
+            s->all[c] += pelt_square_length(displacement(l, s->centers.centers[c], i));
+        s->outside[c] = s->all[c];
         for (uint32_t i = 0; i < s->point_count; i++)
-            outside -= pelt_square_length(displacement(l, s->centers.centers[c], s->points[i]));
-        for (size_t x = 0; x < l->width_count * l->threshold_count && s->counts[c]; x++) {
-            pelt_eigen_missed *m = &l->missed[x];
-            if (s->between[c])
-                m->between += outside, m->all_between += all;
-            else
-                m->beyond += outside, m->all_beyond += all;
-        }
+            s->outside[c] -= pelt_square_length(displacement(l, s->centers.centers[c], s->points[i]));
     }
+}
+
+static void prepare_joint(const leave_out *l, pelt_arena *work, swept *s) {
+    pelt_eigen_centers(work, l->poses, s->mover, &s->centers);
+    mark_centers(l, s);
+    gather_points(l, work, s);
+    gather_actual(l, work, s);
+    sum_outside(l, s);
+}
+
+/* Errors at points outside the support at every threshold. */
+static void count_outside(const leave_out *l, const swept *s, pelt_eigen_missed *missed) {
+    for (uint32_t c = 1; c < s->centers.center_count; c++)
+        for (size_t t = 0; t < l->threshold_count && s->counts[c]; t++) {
+            pelt_eigen_missed *m = &missed[t];
+            if (s->between[c])
+                m->between += s->outside[c], m->all_between += s->all[c];
+            else
+                m->beyond += s->outside[c], m->all_beyond += s->all[c];
+        }
 }
 
 /* u - m v, where v = u - (M U)_c / M_cc is the prediction by the others. */
@@ -140,32 +154,36 @@ static void add_predictions(const leave_out *l, pelt_arena *work, const swept *s
                     (float)(s->shares[t * l->point_count + i / 3] * own[e * row + i]);
 }
 
-static void try_widths(const leave_out *l, pelt_arena *work, const swept *s) {
-    size_t block = 3 * l->threshold_count * l->several_count * l->point_count;
-    for (size_t w = 0; w < l->width_count; w++) {
-        PELT_SCOPED pelt_arena *here = pelt_arena_inside(work);
-        const double *inverse = pelt_eigen_inverse(here, l->poses, s->mover, &s->centers, l->widths[w]);
-        pelt_eigen_missed *missed = l->missed + w * l->threshold_count;
-        if (inverse) {
-            leave_out_centers(l, here, s, inverse, missed);
-            if (l->several_count) add_predictions(l, here, s, inverse, l->widths[w], l->predicted + w * block);
-        } else
-            for (size_t t = 0; t < l->threshold_count; t++) missed[t].between = INFINITY;
-    }
-}
-
 /* -- All joints ---------------------------------------------------------------------------------------------------- */
 
-static void measure_several(const leave_out *l) {
-    const float *predicted = l->predicted;
-    for (size_t x = 0; x < l->width_count * l->threshold_count; x++)
+/* predicted[threshold][several][point][3] */
+static void measure_several(const leave_out *l, const float *predicted, pelt_eigen_missed *missed) {
+    for (size_t t = 0; t < l->threshold_count; t++)
         for (size_t e = 0; e < l->several_count; e++)
             for (uint32_t i = 0; i < l->point_count; i++, predicted += 3) {
                 const float *u = displacement(l, l->several[e], i);
-                l->missed[x].several +=
+                missed[t].several +=
                     pelt_square_length((float[3]){u[0] - predicted[0], u[1] - predicted[1], u[2] - predicted[2]});
-                l->missed[x].all_several += pelt_square_length(u);
+                missed[t].all_several += pelt_square_length(u);
             }
+}
+
+static void try_width(void *user, size_t w, pelt_arena *scratch) {
+    const leave_out *l = user;
+    pelt_eigen_missed *missed = l->missed + w * l->threshold_count;
+    float *predicted = PELT_NEW(scratch, 3 * l->threshold_count * l->several_count * l->point_count, float);
+    for (uint32_t j = 0; j < l->joint_count; j++) {
+        const swept *s = &l->joints[j];
+        PELT_SCOPED pelt_arena *here = pelt_arena_inside(scratch);
+        const double *inverse = pelt_eigen_inverse(here, l->poses, s->mover, &s->centers, l->widths[w]);
+        count_outside(l, s, missed);
+        if (inverse) {
+            leave_out_centers(l, here, s, inverse, missed);
+            if (l->several_count) add_predictions(l, here, s, inverse, l->widths[w], predicted);
+        } else
+            for (size_t t = 0; t < l->threshold_count; t++) missed[t].between = INFINITY;
+    }
+    measure_several(l, predicted, missed);
 }
 
 static void choose_several(leave_out *l, pelt_arena *work) {
@@ -177,8 +195,8 @@ static void choose_several(leave_out *l, pelt_arena *work) {
 }
 
 void pelt_eigen_leave_out(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                          const pelt_supports *supports, bool sweeps_only, size_t width_count, const double *widths,
-                          size_t threshold_count, const double *list, pelt_eigen_missed *missed) {
+                          const pelt_supports *supports, uint32_t threads, bool sweeps_only, size_t width_count,
+                          const double *widths, size_t threshold_count, const double *list, pelt_eigen_missed *missed) {
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     leave_out l = {.poses = poses,
                    .u = u,
@@ -192,19 +210,13 @@ void pelt_eigen_leave_out(pelt_arena *arena, const pelt_poses *poses, const pelt
     l.point_count = (u->point_count + l.stride - 1) / l.stride;
     memset(missed, 0, width_count * threshold_count * sizeof *missed);
     if (!sweeps_only) choose_several(&l, work);
-    l.predicted = PELT_NEW(work, 3 * width_count * threshold_count * l.several_count * l.point_count, float);
+    l.joints = PELT_NEW(work, poses->mover_count, swept);
     for (uint32_t g = 0; g < poses->mover_count; g++) {
         if (!poses->movers[g].swept || !(supports->peaks[g] > supports->noise)) continue;
-        PELT_SCOPED pelt_arena *here = pelt_arena_inside(work);
-        swept s = {.mover = g};
-        pelt_eigen_centers(here, poses, g, &s.centers);
-        mark_centers(&l, &s);
-        gather_points(&l, here, &s);
-        gather_actual(&l, here, &s);
-        count_outside(&l, &s);
-        try_widths(&l, here, &s);
+        l.joints[l.joint_count].mover = g;
+        prepare_joint(&l, work, &l.joints[l.joint_count++]);
     }
-    measure_several(&l);
+    PELT_SPREAD(work, threads, width_count, try_width, &l, {missed, threshold_count * sizeof *missed});
 }
 
 /* -- The choice ---------------------------------------------------------------------------------------------------- */
@@ -235,13 +247,14 @@ static size_t best_threshold(size_t count, const pelt_eigen_missed *missed) {
 }
 
 pelt_eigen_choice pelt_eigen_choose(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
-                                    const pelt_supports *supports, bool sweeps_only, double threshold, double width) {
+                                    const pelt_supports *supports, uint32_t threads, bool sweeps_only, double threshold,
+                                    double width) {
     double widths[WIDTHS];
     const double narrowest = 0.125; /* radians, 7 degrees; the widest is 10 turns */
     for (int w = 0; w < WIDTHS; w++) widths[w] = narrowest * pow(2, 0.5 * w);
     size_t width_count = width > 0 ? 1 : WIDTHS, threshold_count = threshold > 0 ? 1 : THRESHOLDS;
     pelt_eigen_missed missed[WIDTHS * THRESHOLDS];
-    pelt_eigen_leave_out(arena, poses, u, supports, sweeps_only, width_count, width > 0 ? &width : widths,
+    pelt_eigen_leave_out(arena, poses, u, supports, threads, sweeps_only, width_count, width > 0 ? &width : widths,
                          threshold_count, threshold > 0 ? &threshold : thresholds, missed);
     size_t w = best_width(width_count, threshold_count, missed);
     const pelt_eigen_missed *row = missed + w * threshold_count;

@@ -49,6 +49,7 @@ typedef struct candidate {
     size_t center_count;
     double *functions; /* [center][example] phi */
     double *nearest;   /* [example] largest phi over the centres so far */
+    double *rows; /* room for the residual on the support: fresh pages for each pair would take longer than its use */
 } candidate;
 
 /* The share of a point in a mover's support. */
@@ -171,9 +172,9 @@ static void own_influence(const regression *r, double *own) {
 /* -- The residual's principal components --------------------------------------------------------------------------- */
 
 /* The residual on the support, times the shares: [pose][3 point]. */
-static double *residual_rows(pelt_arena *work, const search *w, const candidate *p) {
+static double *residual_rows(const search *w, const candidate *p) {
     size_t n = w->pose_count, size = 3 * (size_t)p->point_count;
-    double *rows = PELT_NEW(work, n * size, double);
+    double *rows = p->rows;
     for (size_t m = 0; m < n; m++)
         for (uint32_t i = 0; i < p->point_count; i++)
             for (size_t c = 0; c < 3; c++)
@@ -186,7 +187,7 @@ static double *residual_rows(pelt_arena *work, const search *w, const candidate 
 static bool decompose(pelt_arena *work, const search *w, const candidate *p, double *coordinates, double *values) {
     enum { SUBSPACE = 8, ROUNDS = 12 };
     size_t n = w->pose_count, size = 3 * (size_t)p->point_count, width = n < SUBSPACE ? n : SUBSPACE;
-    double *rows = residual_rows(work, w, p), *basis = PELT_NEW(work, n * width, double);
+    double *rows = residual_rows(w, p), *basis = PELT_NEW(work, n * width, double);
     double *shapes = PELT_NEW(work, size * width, double), small[SUBSPACE * SUBSPACE], sizes[SUBSPACE];
     for (size_t i = 0; i < n * width; i++) basis[i] = (double)(i * 2654435761u % 1000003u) / 1000003 - 0.5;
     for (int round = 0; round < ROUNDS; round++) {
@@ -355,7 +356,8 @@ pelt_eigen_pairs pelt_eigen_pairs_of(pelt_arena *arena, const pelt_poses *poses,
                        .centers = PELT_NEW(work, MOST_CENTERS, uint32_t),
                        .places = PELT_NEW(work, MOST_CENTERS, size_t),
                        .functions = PELT_NEW(work, MOST_CENTERS * ((size_t)poses->count + 1), double),
-                       .nearest = PELT_NEW(work, (size_t)poses->count + 1, double)};
+                       .nearest = PELT_NEW(work, (size_t)poses->count + 1, double),
+                       .rows = PELT_NEW(work, 3 * w.pose_count * u->point_count, double)};
         make_residual(work, &w, corrective);
         try_all(arena, &w, &p, &out);
     }

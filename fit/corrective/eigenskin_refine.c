@@ -16,6 +16,7 @@
 
 #include "fit/corrective/eigenskin.h"
 #include "rig/linear.h"
+#include "rig/ranks.h"
 #include <math.h>
 #include <string.h>
 
@@ -30,10 +31,11 @@ typedef struct refinement {
     double **weights;                            /* [joint] -> [pose][center_count]: W_j */
     double *overlaps;                            /* [shape][shape]: O */
     double *left;                                /* [pose][shape]: <U_jk, r_p> */
-    bool *used;                                  /* [pose] whether the fit uses it */
-    double *image, *mixed;                       /* [pose][shape] */
-    double *d;                                   /* [value] the solution */
-    double *r, *p, *applied;                     /* work space of conjugate gradients */
+    /* Each fit has its own: */
+    bool *used;              /* [pose] whether the fit uses it */
+    double *image, *mixed;   /* [pose][shape] */
+    double *d;               /* [value] the solution */
+    double *r, *p, *applied; /* work space of conjugate gradients */
 } refinement;
 
 /* -- The operator -------------------------------------------------------------------------------------------------- */
@@ -165,6 +167,14 @@ static void subtract_explained(refinement *c) {
     pelt_gemm(false, false, c->pose_count, c->shape_count, c->shape_count, -1, c->image, c->overlaps, 1, c->left);
 }
 
+static void give_room(refinement *c, pelt_arena *arena) {
+    size_t size = c->pose_count * c->shape_count;
+    c->used = PELT_NEW(arena, c->pose_count, bool);
+    c->image = PELT_NEW(arena, size, double), c->mixed = PELT_NEW(arena, size, double);
+    c->d = PELT_NEW(arena, c->value_count, double), c->r = PELT_NEW(arena, c->value_count, double);
+    c->p = PELT_NEW(arena, c->value_count, double), c->applied = PELT_NEW(arena, c->value_count, double);
+}
+
 /* The same with a subset of the poses, evenly spread. */
 static refinement some_poses(pelt_arena *work, const refinement *all, size_t count) {
     refinement c = *all;
@@ -184,28 +194,42 @@ static refinement some_poses(pelt_arena *work, const refinement *all, size_t cou
     return c;
 }
 
+/* One fit without the examples of a fold. */
+typedef struct validation {
+    const refinement *some;
+    double *changes; /* [strength][fold] of the squared error of that fold */
+} validation;
+
+static const double strengths[] = {0.3, 1, 3, 10, 30, 100};
+enum { STRENGTHS = sizeof strengths / sizeof *strengths };
+
+static void validate(void *user, size_t i, pelt_arena *scratch) {
+    const validation *v = user;
+    refinement c = *v->some;
+    give_room(&c, scratch);
+    for (size_t p = 0; p < c.pose_count; p++) c.used[p] = p % FOLDS != i % FOLDS;
+    solve(&c, strengths[i / FOLDS]);
+    v->changes[i] = change(&c);
+}
+
 /* The strength that helps unseen examples most; infinity if none does. */
-static double choose_strength(refinement *c) {
-    static const double strengths[] = {0.3, 1, 3, 10, 30, 100};
-    double best = INFINITY, best_change = 0;
-    for (size_t s = 0; s < sizeof strengths / sizeof *strengths; s++) {
+static double choose_strength(pelt_arena *work, uint32_t threads, const refinement *c) {
+    double best = INFINITY, best_change = 0, changes[STRENGTHS * FOLDS];
+    PELT_SPREAD(work, threads, STRENGTHS * FOLDS, validate, (&(validation){c, changes}), {changes, sizeof *changes});
+    for (size_t s = 0; s < STRENGTHS; s++) {
         double sum = 0;
-        for (size_t fold = 0; fold < FOLDS; fold++) {
-            for (size_t p = 0; p < c->pose_count; p++) c->used[p] = p % FOLDS != fold;
-            solve(c, strengths[s]);
-            sum += change(c);
-        }
+        for (size_t fold = 0; fold < FOLDS; fold++) sum += changes[FOLDS * s + fold];
         if (sum < best_change) best_change = sum, best = strengths[s];
     }
     return best;
 }
 
 /* The strength is relative to a sum over examples, which grows with their number. */
-static void refine(pelt_arena *work, refinement *c) {
+static void refine(pelt_arena *work, uint32_t threads, refinement *c) {
     subtract_explained(c);
     size_t validated = c->pose_count < VALIDATED ? c->pose_count : VALIDATED;
     refinement some = some_poses(work, c, validated);
-    double strength = choose_strength(&some) * (double)c->pose_count / (double)validated;
+    double strength = choose_strength(work, threads, &some) * (double)c->pose_count / (double)validated;
     if (isinf(strength)) return;
     for (size_t p = 0; p < c->pose_count; p++) c->used[p] = true;
     solve(c, strength);
@@ -227,7 +251,7 @@ size_t pelt_examples_of_several(pelt_arena *arena, const pelt_poses *poses, uint
 
 void pelt_eigen_refine(pelt_arena *arena, const pelt_poses *poses, const pelt_example_displacements *u,
                        const pelt_eigen_basis *basis, const pelt_entry *entries, size_t entry_count, double width,
-                       pelt_coordinates *coordinates) {
+                       uint32_t threads, pelt_coordinates *coordinates) {
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(arena);
     refinement c = {.poses = poses, .basis = basis, .coordinates = coordinates};
     c.pose_count = pelt_examples_of_several(work, poses, &c.examples);
@@ -236,14 +260,10 @@ void pelt_eigen_refine(pelt_arena *arena, const pelt_poses *poses, const pelt_ex
         c.value_count += (size_t)(coordinates[j].center_count - 1) * basis->joints[j].kept;
     }
     if (c.pose_count >= 2 * FOLDS && make_weights(&c, work, width)) {
-        size_t size = c.pose_count * c.shape_count;
         c.overlaps = PELT_NEW(work, c.shape_count * c.shape_count, double);
-        c.left = PELT_NEW(work, size, double);
-        c.image = PELT_NEW(work, size, double), c.mixed = PELT_NEW(work, size, double);
-        c.used = PELT_NEW(work, c.pose_count, bool);
-        c.d = PELT_NEW(work, c.value_count, double), c.r = PELT_NEW(work, c.value_count, double);
-        c.p = PELT_NEW(work, c.value_count, double), c.applied = PELT_NEW(work, c.value_count, double);
+        c.left = PELT_NEW(work, c.pose_count * c.shape_count, double);
+        give_room(&c, work);
         make_products(&c, work, u, entries, entry_count);
-        refine(work, &c);
+        refine(work, threads, &c);
     }
 }

@@ -85,7 +85,8 @@ static pelt_result study_joints(void *user, pelt_error *error) {
     if (result) return result;
     pelt_poses_of(f->arena, f->bundle, f->examples, &f->options, &q->poses);
     pelt_eigen_supports(f, &q->poses, &q->u, &q->supports, &(pelt_lone_poses){0});
-    pelt_eigen_basis basis = pelt_eigen_basis_of(f->arena, &q->poses, &q->u, &q->supports, PELT_STUDY_SHAPES);
+    pelt_eigen_basis basis =
+        pelt_eigen_basis_of(f->arena, &q->poses, &q->u, &q->supports, f->options.threads, PELT_STUDY_SHAPES);
     size_t count = q->most && q->most < basis.joint_count ? q->most : basis.joint_count;
     pelt_joint_study *joints = PELT_NEW(q->study->arena, count, pelt_joint_study);
     qsort(basis.joints, basis.joint_count, sizeof *basis.joints, by_size);

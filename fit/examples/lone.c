@@ -98,6 +98,7 @@ void pelt_add_lone_poses(pelt_arena *arena, const pelt_lone_poses *lone, pelt_po
 void pelt_add_lone_displacements(pelt_arena *arena, const pelt_lone_poses *lone, const float *displacements,
                                  pelt_example_displacements *u) {
     size_t size = 3 * (size_t)u->point_count;
+    if (!lone->count) return;
     u->positions = with_room(arena, u->positions, size * sizeof(float), u->example_count, lone->count);
     memcpy(u->positions + size * u->example_count, displacements, size * lone->count * sizeof(float));
     u->example_count += lone->count;

@@ -72,6 +72,17 @@ static void remember(pelt_arena *arena, remembered *r, const pelt_frames *frames
     r->all.controls = remembered_controls(arena, frames, keys, old);
 }
 
+/* What the previous training left out is missing from those frames. It may lie in the new subspace, but nobody knows. */
+static void remember_tail(pelt_keys_training *t, const pelt_keys *keys, pelt_keys_report *report) {
+    double share = (double)keys->frame_count * t->columns_per_frame / t->s.weight, sum = 0;
+    t->s.tail_known = keys->left_out && keys->row_count == t->s.row_count;
+    for (size_t r = 0; r < t->s.row_count && t->s.tail_known; r++) {
+        t->s.tail[r] += share * keys->left_out[r];
+        sum += keys->left_out[r];
+    }
+    report->forgotten = t->s.tail_known ? sqrt(sum * t->columns_per_frame / t->point_count) / keys->diagonal : -1;
+}
+
 /* -- Setting up ---------------------------------------------------------------------------------------------------- */
 
 /* Whole shots are left out together, round-robin; if there are too few, stretches of frames. Remembered frames are
@@ -217,6 +228,7 @@ static pelt_result find_model(training *g, const pelt_frames *frames, pelt_colum
     pelt_result result =
         pelt_subspace_find(t->arena, columns, rank, !o->uncentred, o->seed, &o->progress, &t->s, error);
     if (result) return result;
+    if (o->previous) remember_tail(t, o->previous, g->report);
     set_folds(t, frames);
     result = set_places(t, frames, error);
     if (!result && o->error > 0) result = choose_by_error(t, model, &map, g->report, error);

@@ -7,6 +7,7 @@
 #include "pack/sections.h"
 #include "runtime/half.h"
 #include "runtime/keys_format.h"
+#include <float.h>
 #include <math.h>
 
 static const double half_is_enough = 2e-4; /* of the diagonal, RMS: an error nobody sees */
@@ -54,6 +55,23 @@ static double half_error(const packing *p) {
     return sqrt(worst);
 }
 
+/* The tail, the directions of the subspace that the file has no room for, and what rounding takes of the others. */
+static const float *pack_left_out(packing *p) {
+    const pelt_subspace *s = &p->m->t->s;
+    float *out = PELT_NEW(p->arena, (size_t)p->keys.block_count * PELT_BLOCK, float);
+    for (size_t r = 0; r < s->row_count; r++) {
+        double sum = s->tail[r];
+        for (size_t m = 0; m < s->rank; m++) {
+            double value = basis_entry(p, r, m), stored = 0;
+            if (m < p->keys.basis_count)
+                stored = p->keys.half ? pelt_half_value(pelt_half_of((float)value)) : (float)value;
+            sum += pow((value - stored) * s->values[m] / unit_of(p, m), 2) / s->weight;
+        }
+        out[r] = (float)fmin(sum, FLT_MAX);
+    }
+    return s->tail_known ? out : NULL;
+}
+
 static void *pack_basis(packing *p) {
     size_t count = (size_t)p->keys.block_count * p->keys.basis_count * PELT_BLOCK;
     void *out = pelt_alloc(p->arena, count, p->keys.half ? 2 : 4);
@@ -85,6 +103,7 @@ static void pack_arrays(packing *p) {
     keys->mean = mean;
     keys->key_mean = key_mean;
     keys->basis = pack_basis(p);
+    keys->left_out = pack_left_out(p);
     keys->map = to_blocks(p, m->map, keys->basis_count, keys->key_row_count, scales);
     keys->misfit = to_blocks(p, m->misfit, keys->key_row_count, keys->key_row_count, NULL);
     keys->bounds = m->bounds;

@@ -271,6 +271,6 @@ pelt_result pelt_subspace_find(pelt_arena *arena, pelt_columns *columns, uint32_
     }
     pelt_result result = find(&p, columns, centred, progress, error);
     if (!result) result = rotate(&p, work, error);
-    if (!result) drop_noise(out), find_tail(&p);
+    if (!result) drop_noise(out), find_tail(&p), out->tail_known = true;
     return result;
 }

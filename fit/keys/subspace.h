@@ -19,6 +19,7 @@ typedef struct pelt_subspace {
     double *weights;     /* [column_count] */
     double weight;       /* their sum */
     double *tail;        /* [row_count] mean square of what the subspace leaves out */
+    bool tail_known;     /* false: some frames stand for others, of which nobody knows what was left out before */
 } pelt_subspace;
 
 /* Their name in messages. */

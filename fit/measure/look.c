@@ -82,11 +82,6 @@ void pelt_look_open(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples 
     for (uint32_t v = 0; v < mesh->vertex_count; v++) look->has_blend &= first[v] < first[v + 1];
 }
 
-void pelt_look_frame_open(pelt_arena *arena, const pelt_look *look, pelt_look_frame *frame) {
-    for (int k = 0; k < PELT_LOOKS; k++) frame->errors[k] = PELT_NEW(arena, 3 * (size_t)look->points.count, float);
-    frame->rough = PELT_NEW(arena, look->points.count, float);
-}
-
 /* -- A frame ------------------------------------------------------------------------------------------------------- */
 
 static void find_errors(const pelt_look *look, const float *positions, const double *blended, const float *truth,

@@ -38,7 +38,6 @@ typedef struct pelt_look_sums {
 
 /* Runs in a stage. */
 void pelt_look_open(pelt_arena *arena, const pelt_bundle *bundle, pelt_examples examples, pelt_look *look);
-void pelt_look_frame_open(pelt_arena *arena, const pelt_look *look, pelt_look_frame *frame);
 
 /* Errors and roughness of a frame: the positions of skin and blend against the truth. */
 void pelt_look_at(const pelt_look *look, const float *positions, const double *blended, const float *truth,

@@ -6,6 +6,7 @@
 #include "fit/measure/regions.h"
 #include "model/posing.h"
 #include "rig/clock.h"
+#include "rig/ranks.h"
 #include "rig/sort.h"
 #include <math.h>
 #include <string.h>
@@ -32,15 +33,17 @@ static void match_controls(pelt_player *player) {
     player->matched = player->controls->count;
 }
 
-static pelt_player *make_player(pelt_arena *arena, const pelt_skin *skin, const pelt_bundle *bundle,
-                                pelt_error *error) {
-    size_t joints = skin->joint_count, controls = skin->control_count;
+static pelt_result check_skin(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error) {
     if (skin->vertex_count != bundle->mesh.vertex_count)
         return pelt_fail(error, PELT_ERROR_DATA,
                          "the skin has %u vertices, but the mesh in %s has %u: it was made for another mesh",
-                         skin->vertex_count, bundle->path, bundle->mesh.vertex_count),
-               NULL;
-    if (pelt_check_mesh(skin->mesh_hash ? *skin->mesh_hash : 0, bundle, error)) return NULL;
+                         skin->vertex_count, bundle->path, bundle->mesh.vertex_count);
+    return pelt_check_mesh(skin->mesh_hash ? *skin->mesh_hash : 0, bundle, error);
+}
+
+static pelt_player *make_player(pelt_arena *arena, const pelt_skin *skin, const pelt_bundle *bundle,
+                                pelt_error *error) {
+    size_t joints = skin->joint_count, controls = skin->control_count;
     pelt_player *player = PELT_NEW(arena, 1, pelt_player);
     pelt_player made = {.arena = arena,
                         .skin = skin,
@@ -62,6 +65,7 @@ static pelt_player *make_player(pelt_arena *arena, const pelt_skin *skin, const 
 
 pelt_player *pelt_player_new(const pelt_skin *skin, const pelt_bundle *bundle, pelt_error *error) {
     if (PELT_MISSING(skin, error) || PELT_MISSING(bundle, error)) return NULL;
+    if (check_skin(skin, bundle, error)) return NULL;
     pelt_arena *arena = pelt_arena_new(0);
     pelt_player *player = make_player(arena, skin, bundle, error);
     if (!player) pelt_arena_free(arena);
@@ -122,14 +126,17 @@ struct lane {
     pelt_player *player;
     float *positions;
     double *blended; /* the baseline */
-    float *squares;  /* [vertex_count] */
-    float *bases;    /* [vertex_count] of the baseline */
-    double baseline;
-    float expected;
     float *normals, *true_normals;
-    double normal_sum, normal_max; /* of the frame: squared angles, and the largest angle */
-    uint32_t normal_count;         /* whose true normal is known */
 };
+
+/* Of one frame, besides its rows. */
+typedef struct frame_sums {
+    double baseline;
+    double normal_sum, normal_max; /* squared angles, and the largest angle */
+    uint32_t normal_count;         /* whose true normal is known */
+    float expected;
+    double rough_sum[PELT_LOOKS];
+} frame_sums;
 
 typedef struct measuring {
     const pelt_skin *skin;
@@ -141,22 +148,25 @@ typedef struct measuring {
     pelt_measure *measure;
     size_t first; /* example of the batch */
     struct lane lanes[BATCH];
+    float *squares, *bases; /* [BATCH][vertex_count] of the skin, and of the baseline */
+    frame_sums sums[BATCH];
     pelt_look look;
+    float *errors, *rough;            /* [BATCH + 1][PELT_LOOKS][point][3] and [BATCH + 1][point], of `looks` */
     pelt_look_frame looks[BATCH + 1]; /* the first is the last of the previous batch */
 } measuring;
 
 /* The angle between unit vectors as 2 asin(|a - b| / 2), which is accurate for small angles, where it matters. */
-static void add_normals(struct lane *lane, const measuring *m, const pelt_example *example) {
+static void add_normals(const struct lane *lane, const measuring *m, const pelt_example *example, frame_sums *sums) {
     const float *truth = pelt_true_normals(m->smoothing, example, lane->true_normals);
-    lane->normal_sum = 0, lane->normal_max = 0, lane->normal_count = 0;
+    sums->normal_sum = 0, sums->normal_max = 0, sums->normal_count = 0;
     for (size_t v = 0; v < m->skin->vertex_count; v++) {
         const float *a = lane->normals + 3 * v, *b = truth + 3 * v;
         if (b[0] == 0 && b[1] == 0 && b[2] == 0) continue; /* not known */
         double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
         double angle = 2 * asin(fmin(sqrt(x * x + y * y + z * z) / 2, 1));
-        lane->normal_sum += angle * angle;
-        lane->normal_count++;
-        lane->normal_max = fmax(lane->normal_max, angle);
+        sums->normal_sum += angle * angle;
+        sums->normal_count++;
+        sums->normal_max = fmax(sums->normal_max, angle);
     }
 }
 
@@ -166,18 +176,21 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
     const pelt_example *example = &m->examples.list[m->first + i];
     const pelt_clip *clip = example->clip;
     size_t n = m->skin->vertex_count;
+    float *squares = m->squares + n * i, *bases = m->bases + n * i;
+    frame_sums *sums = &m->sums[i];
     const float *truth = clip->positions + 3 * n * example->frame;
     const pelt_influences *in = &m->bundle->mesh.influences;
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, lane->normals);
-    add_normals(lane, m, example);
+    add_normals(lane, m, example, sums);
     /* Again without normals: the run time then takes a different path, with the rounding that positions-only users
        get. */
     pelt_player_frame(lane->player, clip, example->frame, lane->positions, NULL);
-    lane->expected = pelt_confidence(m->skin, lane->player->scratch, NULL);
+    sums->expected = pelt_confidence(m->skin, lane->player->scratch, NULL);
     const pelt_affine *matrices = pelt_frame_matrices(scratch, &m->bundle->skeleton, clip, example->frame);
     pelt_blend_mesh(&m->bundle->mesh, matrices, lane->blended);
     pelt_look_at(&m->look, lane->positions, lane->blended, truth, &m->looks[i + 1]);
-    lane->baseline = 0;
+    memcpy(sums->rough_sum, m->looks[i + 1].rough_sum, sizeof sums->rough_sum);
+    sums->baseline = 0;
     for (size_t v = 0; v < n; v++) {
         double square = 0, base = 0;
         for (size_t c = 3 * v; c < 3 * v + 3; c++) {
@@ -185,8 +198,8 @@ static void measure_frame(void *user, size_t i, pelt_arena *scratch) {
             square += x * x, base += y * y;
         }
         if (in->first[v] == in->first[v + 1]) base = 0; /* nothing blends it */
-        lane->squares[v] = (float)square, lane->bases[v] = (float)base;
-        lane->baseline += base;
+        squares[v] = (float)square, bases[v] = (float)base;
+        sums->baseline += base;
     }
 }
 
@@ -197,22 +210,24 @@ static void measure_jump(void *user, size_t i, pelt_arena *scratch) {
 }
 
 /* Adds a frame's row of squared errors; returns their sum. */
-static double add_frame(pelt_measure *measure, const struct lane *lane, size_t frame, pelt_vertex_sums *sums) {
+static double add_frame(pelt_measure *measure, const measuring *m, size_t i, pelt_vertex_sums *sums) {
+    const float *squares = m->squares + i * measure->vertex_count, *bases = m->bases + i * measure->vertex_count;
+    size_t frame = m->first + i;
     double sum = 0;
     float worst = 0;
     for (uint32_t v = 0; v < measure->vertex_count; v++) {
-        sum += lane->squares[v];
-        sums->squares[v] += lane->squares[v], sums->blended[v] += lane->bases[v];
-        sums->largest[v] = fmaxf(sums->largest[v], lane->squares[v]);
-        if (lane->squares[v] <= worst) continue;
-        worst = lane->squares[v];
+        sum += squares[v];
+        sums->squares[v] += squares[v], sums->blended[v] += bases[v];
+        sums->largest[v] = fmaxf(sums->largest[v], squares[v]);
+        if (squares[v] <= worst) continue;
+        worst = squares[v];
         if (sqrt(worst) > measure->max) {
             measure->max = sqrt(worst);
             measure->worst_frame = (uint32_t)frame, measure->worst_vertex = v;
         }
     }
     measure->frame_rms[frame] = (float)sqrt(sum / measure->vertex_count);
-    if (measure->frame_expected) measure->frame_expected[frame] = lane->expected;
+    if (measure->frame_expected) measure->frame_expected[frame] = m->sums[i].expected;
     measure->frame_max[frame] = sqrtf(worst);
     return sum;
 }
@@ -221,8 +236,6 @@ static pelt_result open_lane(pelt_arena *arena, const measuring *m, struct lane 
     size_t n = m->skin->vertex_count;
     lane->positions = PELT_NEW(arena, 3 * n, float);
     lane->blended = PELT_NEW(arena, 3 * n, double);
-    lane->squares = PELT_NEW(arena, n, float);
-    lane->bases = PELT_NEW(arena, n, float);
     lane->normals = PELT_NEW(arena, 3 * n, float);
     lane->true_normals = PELT_NEW(arena, 3 * n, float);
     lane->player = make_player(arena, m->skin, m->bundle, error);
@@ -253,16 +266,46 @@ static void finish(pelt_measure *measure, const sums *s, double diagonal) {
     measure->rel_err = measure->blend_fraction > exact_blend ? sqrt(s->all / s->baseline) : 0;
 }
 
+static void open_looks(pelt_arena *arena, measuring *m, size_t count) {
+    size_t points = m->look.points.count;
+    m->errors = PELT_NEW(arena, 3 * PELT_LOOKS * points * count, float);
+    m->rough = PELT_NEW(arena, points * count, float);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < PELT_LOOKS; k++) m->looks[i].errors[k] = m->errors + 3 * points * (PELT_LOOKS * i + k);
+        m->looks[i].rough = m->rough + points * i;
+    }
+}
+
+/* Divided over ranks. Jumps compare neighbouring frames, whose errors all ranks need then, and cost little. */
+static void measure_batch(pelt_arena *work, measuring *m, size_t count) {
+    size_t row = m->skin->vertex_count * sizeof(float), points = m->look.points.count * sizeof(float);
+    size_t errors = 3 * PELT_LOOKS * points;
+    bool jumps = false;
+    for (size_t i = 0; i <= count && m->first + i < m->examples.count; i++) jumps |= m->look.follows[m->first + i];
+    pelt_made rows[] = {{m->squares, row},
+                        {m->bases, row},
+                        {m->sums, sizeof *m->sums},
+                        {(char *)m->rough + points, points},
+                        {(char *)m->errors + errors, errors}};
+    pelt_spread(work, m->threads, count, measure_frame, m, jumps ? 5 : 4, rows);
+    pelt_parallel(work, m->threads, count, measure_jump, m);
+}
+
+/* For the next batch. */
+static void keep_last(measuring *m, size_t count) {
+    size_t errors = 3 * PELT_LOOKS * (size_t)m->look.points.count;
+    memcpy(m->errors, m->errors + errors * count, errors * sizeof *m->errors);
+}
+
 /* A stage: results go into the measure's arena, everything else into one inside it. */
 static pelt_result measure_all(void *user, pelt_error *error) {
     measuring *m = user;
     pelt_measure *measure = m->measure;
     PELT_SCOPED pelt_arena *work = pelt_arena_inside(measure->arena);
     size_t frames = m->examples.count, n = m->skin->vertex_count, lanes = frames < BATCH ? frames : BATCH;
-    for (size_t i = 0; i < lanes; i++) {
-        pelt_result result = open_lane(work, m, &m->lanes[i], error);
-        if (result) return result;
-    }
+    pelt_result result = check_skin(m->skin, m->bundle, error);
+    for (size_t i = 0; i < lanes && !result; i++) result = open_lane(work, m, &m->lanes[i], error);
+    if (result) return result;
     m->smoothing = pelt_smoothing_of(work, &m->bundle->mesh, m->examples);
     measure->frame_count = (uint32_t)frames, measure->vertex_count = (uint32_t)n;
     measure->frame_rms = PELT_NEW(measure->arena, frames, float);
@@ -271,26 +314,26 @@ static pelt_result measure_all(void *user, pelt_error *error) {
     if (m->skin->confidence) measure->frame_expected = PELT_NEW(measure->arena, frames, float);
     measure->vertex_rms = PELT_NEW(measure->arena, n, float);
     measure->vertex_rough = PELT_NEW(measure->arena, n, float);
+    m->squares = PELT_NEW(work, lanes * n, float), m->bases = PELT_NEW(work, lanes * n, float);
     pelt_look_open(work, m->bundle, m->examples, &m->look);
-    for (size_t i = 0; i < lanes + 1; i++) pelt_look_frame_open(work, &m->look, &m->looks[i]);
+    open_looks(work, m, lanes + 1);
     pelt_look_sums look_sums = {.rough = PELT_NEW(work, m->look.points.count, double)};
     sums s = {.of_vertices = {PELT_NEW(work, n, double), PELT_NEW(work, n, double), PELT_NEW(work, n, float)}};
     if (pelt_should_stop(m->progress, "measuring", 0)) return pelt_stopped(error);
     for (m->first = 0; m->first < frames; m->first += BATCH) {
         size_t count = frames - m->first < BATCH ? frames - m->first : BATCH;
-        pelt_parallel(work, m->threads, count, measure_frame, m);
-        pelt_parallel(work, m->threads, count, measure_jump, m);
+        measure_batch(work, m, count);
         for (size_t i = 0; i < count; i++) {
-            const struct lane *lane = &m->lanes[i];
-            s.all += add_frame(measure, lane, m->first + i, &s.of_vertices);
-            s.baseline += lane->baseline;
-            measure->frame_blend[m->first + i] = (float)sqrt(lane->baseline / (double)n);
-            s.normals += lane->normal_sum, s.normal_count += lane->normal_count;
-            s.normal_max = fmax(s.normal_max, lane->normal_max);
+            const frame_sums *frame = &m->sums[i];
+            s.all += add_frame(measure, m, i, &s.of_vertices);
+            s.baseline += frame->baseline;
+            measure->frame_blend[m->first + i] = (float)sqrt(frame->baseline / (double)n);
+            s.normals += frame->normal_sum, s.normal_count += frame->normal_count;
+            s.normal_max = fmax(s.normal_max, frame->normal_max);
+            memcpy(m->looks[i + 1].rough_sum, frame->rough_sum, sizeof frame->rough_sum);
             pelt_look_add(&m->look, m->first + i, &m->looks[i + 1], &look_sums);
         }
-        pelt_look_frame last = m->looks[count];
-        m->looks[count] = m->looks[0], m->looks[0] = last;
+        keep_last(m, count);
         if (pelt_should_stop(m->progress, "measuring", (double)(m->first + count) / (double)frames))
             return pelt_stopped(error);
     }

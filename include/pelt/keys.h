@@ -112,6 +112,8 @@ typedef struct pelt_keys {
     uint32_t control_names_size;
     const pelt_keys_error *curve; /* [curve_count] error against number of keys; NULL: unknown */
     uint32_t curve_count;
+    const float *left_out; /* [block_count][16] mean square over the training frames of what A cannot show of a row; at
+                              least 0. For training from this file; NULL: not known */
     const void *user_data; /* [user_size] the training program's own data, unchecked; NULL: none */
     uint32_t user_size;
     const char *about; /* UTF-8 JSON text for people; programs do not need it */

@@ -178,6 +178,9 @@ typedef struct pelt_keys_report {
     bool by_controls;    /* bounds are based on frames with held-out controls; otherwise only on shots */
     uint32_t curve_keys[PELT_KEYS_CURVE]; /* error against number of keys, by the same measure; 0 ends it */
     double curve_error[PELT_KEYS_CURVE];
+    double forgotten; /* with `previous`: the RMS over its frames of what its subspace left out, a fraction of its
+                         diagonal; -1: the file does not say. A subspace of all frames, of as many vectors, leaves out
+                         less than the new one by at most twice this */
     pelt_keys_forecast forecast;
 } pelt_keys_report;
 
