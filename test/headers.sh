@@ -1,6 +1,6 @@
 #!/bin/sh
 # headers.sh SOURCE COMPILER: the public headers compile on their own, without warnings, as C and C++, on 64 and 32
-# bits; and the run time cross-compiles for other machines: SSE on 32 bits, NEON, WebAssembly.
+# bits; the example of the README compiles; and the run time cross-compiles for other machines: SSE on 32 bits, NEON, WebAssembly.
 set -eu
 source=$1 compiler=$2 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -22,6 +22,15 @@ for path in "$source"/include/pelt/*.h; do
     suffix=cpp
     if command -v c++ > /dev/null; then try "$header" c++ -std=c++17; fi
 done
+
+# The README's example, as the body of a function.
+{
+    printf '#include <pelt/pelt.h>\n#include <stdlib.h>\nvoid example(const void *bytes, size_t size);\nvoid example(const void *bytes, size_t size) {\n'
+    awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside && !/^#include/' "$source/README.md"
+    printf '}\n'
+} > "$folder/readme.c"
+grep -q pelt_deform "$folder/readme.c"
+"$compiler" -std=c17 $strict "$folder/readme.c" || { echo "the example of README.md does not compile" >&2; exit 1; }
 
 # Other machines, by clang, which targets them all. Their C libraries are missing; the run time needs next to nothing.
 if ! command -v clang > /dev/null; then
