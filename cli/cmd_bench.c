@@ -217,8 +217,7 @@ static int bench_device_skin(device_bench *b, const char *method, const pelt_ski
     for (size_t i = 0; i < 2 * b->crowd_count; i++) {
         print_device_row(b, method, skin, &rows[i]);
         if (!bench_device_agrees(&rows[i]))
-            return cli_fail("%s and the processor disagree: this is a bug, please report it, please report it",
-                            b->device);
+            return cli_fail("%s and the processor disagree: this is a bug, please report it", b->device);
     }
     return CLI_DONE;
 }
@@ -328,7 +327,7 @@ static int bench(const cli_args *args) {
             size_t count = bench_skins_list(work, threads, runs);
             bench_skins_time(work, runs, count, rounds);
             if (!bench_skins_agree(work))
-                code = cli_fail("pelt and the plain loops disagree: this is a bug, please report it, please report it");
+                code = cli_fail("pelt and the plain loops disagree: this is a bug, please report it");
             print_runs(args, &work->skin, runs, count, rows);
             if (!s && code == CLI_DONE) code = bench_poses(args, work, &poses);
             if (!s && code == CLI_DONE) code = bench_all_frames(args, work, rounds, frames);
@@ -364,7 +363,7 @@ const cli_command cli_bench = {
     0,
     CLI_MAX_INPUTS,
     {{"vertices", "N,...", "Vertex counts to run; default 2972,11574,46036,500000."},
-     {"turns", "N", "How often to run each; default 41."},
+     {"turns", "N", "Number of runs of each; default 41."},
      {"device", "D", "Run on gl, cuda or all instead of the CPU; gl:1 picks one of several devices."},
      {"table", NULL,
       "Print the tables of Rhee, Lewis & Neumann 2006 as Markdown: frames per second and MB of memory, on every device "

@@ -321,7 +321,7 @@ static pelt_result choose_joints(comparison *c, const pelt_eigen_study *study, p
         else
             result = pelt_fail(error, PELT_ERROR_ARGUMENT,
                                "--show-joints: no example moves \"%s\" alone, so EigenSkin has no support for it; name "
-                               "another joint; name another joint",
+                               "another joint",
                                list[i]);
     }
     if (list) chosen->joints = joints, chosen->joint_count = found;

@@ -79,7 +79,7 @@ static void misuse_is_2_and_says_what_was_expected(void **state) {
         {"fit arm.glb --train train -o x.pelt --holdout nan", "expected a number"},
         {"fit arm.glb --train train -o x.pelt --method psd --holdout 0.95", "--holdout must be at most 0.9, not 0.95"},
         {"fit arm.glb --train train -o x.pelt --weigh train:1=2e6 --blend fit", "at most 1e+06"},
-        {"fit arm.glb --train train -o x.pelt --scale 1e10", "--scale must be between 1e-09 and 1e+09"},
+        {"fit arm.glb --train train -o x.pelt --scale 1e10", "--scale must be between 1e-9 and 1e9"},
         {"fit arm.glb --train train -o x.pelt --frames 2000000", "--frames must be between"},
         {"fit arm.glb --train train -o x.pelt --frames 1e30", "--frames 1e30"},
         {"compare arm.glb --train train --test test --picture-size 5000",

@@ -233,7 +233,7 @@ static void what_is_missing_is_named(void **state) {
     REFUSED(pelt_bundle_clip(s.bundle, NULL, PELT_NEED_POSE, &error), ARGUMENT, "name must");
     REFUSED(pelt_bundle_add_clip(s.bundle, NULL, &error), ARGUMENT, "input must");
     REFUSED(pelt_bundle_add_clip(NULL, &(pelt_clip_input){0}, &error), ARGUMENT, "bundle must");
-    REFUSED(pelt_bundle_mirror(s.bundle, NULL, 0, &error), ARGUMENT, "clip must");
+    REFUSED(pelt_bundle_mirror(s.bundle, NULL, 0, &error), ARGUMENT, "clip:");
     REFUSED(pelt_bundle_mirror(NULL, s.clip, 0, &error), ARGUMENT, "bundle must");
     REFUSED(pelt_fit(NULL, s.examples, NULL, NULL, &error), ARGUMENT, "bundle must");
     REFUSED(!pelt_fit_resolve(NULL, &error), ARGUMENT, "options must");
@@ -289,7 +289,7 @@ static void lists_in_options_that_have_a_count_alone_are_refused(void **state) {
         const char *words;
     } lists[] = {{{.blend = PELT_BLEND_FIT, .fitted.drop_joints.count = 1}, "drop_joints: name 0"},
                  {{.blend = PELT_BLEND_FIT, .convex.lock_joints.count = 1}, "lock_joints: name 0"},
-                 {{.blend = PELT_BLEND_FIT, .convex.lock_vertex_count = 1}, "lock_vertices must"},
+                 {{.blend = PELT_BLEND_FIT, .convex.lock_vertex_count = 1}, "lock_vertices:"},
                  {{.method = PELT_METHOD_PSD, .displacement.control_scale_count = 1}, "control_scale: name 0"}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         REFUSED(pelt_fit(s.bundle, s.examples, &lists[i].options, NULL, &error), ARGUMENT, lists[i].words);

@@ -132,7 +132,7 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){P, .displacement = {.control_scale = &large, .control_scale_count = 1}}, "control_scale",
             "between 0.001 and 1000");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &strange, .control_scale_count = 1}},
-            "control_scale", "0.001 to 1000");
+            "control_scale", "between 0.001 and 1000");
     refused((pelt_fit_options){P, .displacement = {.control_scale = &nameless, .control_scale_count = 1}},
             "control_scale", "missing");
     refused((pelt_fit_options){P, .displacement.control_scale_count = 2}, "control_scale", "missing");
@@ -147,9 +147,9 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused((pelt_fit_options){E, .eigen.fade = NAN}, "fade", "nan");
     refused((pelt_fit_options){E, .eigen.per_joint = 65}, "per_joint", "between 1 and 64");
     refused((pelt_fit_options){K, .kernel.per_vertex = 65}, "per_vertex", "between 1 and 64");
-    refused((pelt_fit_options){K, .kernel.balance = 1.5}, "balance", "up to 1");
+    refused((pelt_fit_options){K, .kernel.balance = 1.5}, "balance", "at most 1");
     refused((pelt_fit_options){K, .kernel.balance = NAN}, "balance", "nan");
-    refused((pelt_fit_options){.holdout = 0.95}, "holdout", "up to 0.9");
+    refused((pelt_fit_options){.holdout = 0.95}, "holdout", "at most 0.9");
     refused((pelt_fit_options){.holdout = NAN}, "holdout", "nan");
 }
 

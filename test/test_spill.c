@@ -145,8 +145,8 @@ static void what_is_wrong_with_the_options_is_said(void **state) {
     static const char *const cases[][2] = {
         {"--memory 1M", "--memory: 1048576 bytes are too few; the least that works is 320M"},
         {"--memory lots", "--memory lots: expected a number of bytes, such as 500M or 8G"},
-        {"--memory -1G", "expected bytes"},
-        {"--memory 8GG", "expected bytes"},
+        {"--memory -1G", "expected a number of bytes"},
+        {"--memory 8GG", "expected a number of bytes"},
         {"--memory 1G --scratch /no/such", "--scratch: cannot create a file in /no/such: No such file or directory"},
     };
     assert_int_equal(pelt("sample arm --vertices 500 --frames 10 -o . --quiet"), 0);
