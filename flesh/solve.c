@@ -114,24 +114,50 @@ static double energy_of(solving *s, const double *nodes) {
     return s->options.no_contact ? s->stored : s->stored + pelt_contact_energy(&s->contact, nodes);
 }
 
-/* Moves trial by the longest part of the step that lowers the energy enough; returns that part, or 0. */
-static double search_line(solving *s) {
+/* The place that is this part of the step away from trial. */
+static void try_part(solving *s, double part) {
+    for (size_t row = 0; row < s->solid->free_count; row++)
+        for (size_t c = 0; c < 3; c++) {
+            size_t at = 3 * (size_t)s->solid->free_nodes[row] + c;
+            s->tried[at] = s->trial[at] + part * s->conjugate.x[3 * row + c];
+        }
+}
+
+/* Twice as far, and again, while that lowers the energy: flesh that buckles leaves a saddle along steps that are far too short,
+   as a filtered matrix takes for stiff what is not. The energies are those of trial and of the whole step. */
+static double stretch_step(solving *s, double slope, double before, double energy, double longest) {
+    const double straight = 0.75, far = 0.5 * s->solid->edge; /* where the best is at twice the step, by a parabola */
+    double alpha = 1;
+    if (!s->upright || before - energy < -straight * slope) return 1;
+    while (2 * alpha * longest < far) {
+        try_part(s, 2 * alpha);
+        double further = energy_of(s, s->tried);
+        if (!(further < energy) || pelt_elastic_least(&s->elastic) <= 0) break;
+        alpha *= 2, energy = further;
+    }
+    return alpha;
+}
+
+/* Moves trial by a part of the step that lowers the energy enough; returns that part, or 0. */
+static double search_line(solving *s, double longest) {
     const pelt_solid *solid = s->solid;
     size_t size = 3 * (size_t)solid->free_count;
-    double slope = 0, *step = s->conjugate.x, alpha = 1;
-    for (size_t i = 0; i < size; i++) slope += step[i] * s->gradient[i];
+    double slope = 0, alpha = 1;
+    for (size_t i = 0; i < size; i++) slope += s->conjugate.x[i] * s->gradient[i];
     const double enough = 1e-4, rounding = 1e-12 * fabs(s->energy);
     for (int k = 0; k < MOST_HALVINGS; k++, alpha /= 2) {
-        for (size_t row = 0; row < solid->free_count; row++)
-            for (size_t c = 0; c < 3; c++) {
-                size_t at = 3 * (size_t)solid->free_nodes[row] + c;
-                s->tried[at] = s->trial[at] + alpha * step[3 * row + c];
-            }
+        try_part(s, alpha);
         double energy = energy_of(s, s->tried);
         if (!(energy <= s->energy + enough * alpha * slope + rounding)) continue;
         double least = pelt_elastic_least(&s->elastic);
         if (s->upright && least <= 0) continue;
         s->upright = least > 0;
+        if (k == 0) {
+            double further = stretch_step(s, slope, s->energy, energy, longest);
+            alpha = further;
+            try_part(s, alpha);
+            energy = energy_of(s, s->tried);
+        }
         memcpy(s->trial, s->tried, 3 * (size_t)solid->shape.node_count * sizeof *s->trial);
         s->energy = energy, s->kept = s->stored;
         return alpha;
@@ -171,11 +197,7 @@ static void find_step(solving *s, double tolerance) {
    all the same, and what touches what is looked up again. False: it would turn something inside out. */
 static bool leap(solving *s) {
     const double part = 0.25;
-    for (size_t row = 0; row < s->solid->free_count; row++)
-        for (size_t c = 0; c < 3; c++) {
-            size_t at = 3 * (size_t)s->solid->free_nodes[row] + c;
-            s->tried[at] = s->trial[at] + part * s->conjugate.x[3 * row + c];
-        }
+    try_part(s, part);
     double energy = pelt_elastic_energy(&s->elastic, s->tried);
     if (!(energy < INFINITY) || (s->upright && pelt_elastic_least(&s->elastic) <= 0)) return false;
     memcpy(s->trial, s->tried, 3 * (size_t)s->solid->shape.node_count * sizeof *s->trial);
@@ -205,7 +227,7 @@ static bool balance(solving *s, double tolerance) {
         const double near = 0.05, kink = 0.1; /* edges: for an exact matrix; of a step that contact may refuse */
         double longest = longest_move(s) / s->solid->edge;
         bool close = longest < tolerance;
-        double before = s->energy, part = search_line(s);
+        double before = s->energy, part = search_line(s, longest_move(s));
         if (part == 0 && !close) {
             bool touches = !s->options.no_contact && s->contact.ties.count > 0;
             if (touches && leaps++ < MOST_LEAPS && leap(s)) continue;
@@ -213,11 +235,11 @@ static bool balance(solving *s, double tolerance) {
         }
         if (close && (part == 1 || part == 0)) return s->upright;
         s->wary -= s->wary > 0;
-        s->elastic.exact = !s->wary && part == 1 && longest < near;
+        s->elastic.exact = !s->wary && part >= 1 && longest < near;
         flat = part > 0 && before - s->energy < hardly * fabs(s->energy);
         /* Flesh that buckles leaves a balance slowly before it finds another: beginning again would take longer. */
         const double far = 0.25; /* edges */
-        if (k == s->options.most_newton && s->upright && part == 1 && longest < far) most = 2 * s->options.most_newton;
+        if (k == s->options.most_newton && s->upright && part >= 1 && longest < far) most = 2 * s->options.most_newton;
     }
     return flat && s->upright;
 }

@@ -121,7 +121,7 @@ static void forces_and_matrix_agree_with_differences(void **state) {
     for (int i = 0; i < 12; i++) check_matrix(i & 1, i & 2 ? PELT_LAW_VOLUMETRIC : PELT_LAW_STABLE, ratios[i / 4]);
 }
 
-/* What conjugate gradients multiply with is that matrix too: the residual of their solution is as small as was asked. */
+/* What conjugate gradients multiply with is that matrix too, means and all: the residual is as small as was asked. */
 static void systems_are_solved_with_all_of_the_matrix(void **state) {
     (void)state;
     PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
@@ -135,13 +135,13 @@ static void systems_are_solved_with_all_of_the_matrix(void **state) {
     srand(3);
     for (size_t i = 0; i < size; i++) nodes[i] = solid->shape.nodes[i] + 0.02 * rand() / RAND_MAX;
     pelt_elastic_derivatives(&e, nodes, gradient);
-    assert_true(pelt_conjugate_solve(&c, gradient, 1e-9) > 5);
+    assert_true(pelt_conjugate_solve(&c, gradient, 1e-5) > 5);
     for (size_t row = 0; row < n; row++) {
         double sum = gradient[row];
         for (size_t k = 0; k < n; k++) sum += entry(&e, row, k) * c.x[k];
         left += sum * sum, all += gradient[row] * gradient[row];
     }
-    assert_true(left < 1e-16 * all);
+    assert_true(left < 1.2e-10 * all); /* products are in single precision */
 }
 
 /* The energy of an element that is inside out is finite, and its filtered matrix still has the slopes of its forces. */
