@@ -203,6 +203,15 @@ static double sum_of(const double *parts, size_t count, size_t stride) {
     return sum;
 }
 
+/* Goes on along the p that the matrix curves down along, as far again as x is long. */
+static void follow_down(pelt_conjugate *c) {
+    size_t n = 3 * (size_t)c->elastic->solid->free_count;
+    double x = 0, p = 0;
+    for (size_t i = 0; i < n; i++) x += c->x[i] * c->x[i], p += c->p[i] * c->p[i];
+    double part = x > 0 && p > 0 ? sqrt(x / p) : 1;
+    for (size_t i = 0; i < n; i++) c->x[i] += part * c->p[i];
+}
+
 uint32_t pelt_conjugate_solve(pelt_conjugate *c, const double *gradient, double tolerance) {
     pelt_elastic *e = c->elastic;
     size_t n = 3 * (size_t)e->solid->free_count, count = stretches(c);
@@ -222,7 +231,10 @@ uint32_t pelt_conjugate_solve(pelt_conjugate *c, const double *gradient, double 
         multiply_all(c);
         double curvature = sum_of(c->parts, count, 1);
         c->indefinite = !(curvature > 0);
-        if (c->indefinite) break;
+        if (c->indefinite) {
+            follow_down(c);
+            break;
+        }
         pelt_parallel(e->arena, e->threads, count, step, &(advance){c, rz / curvature});
         double next = sum_of(c->parts, count, 2), beta = next / rz;
         rr = sum_of(c->parts + 1, count, 2), rz = next;

@@ -187,7 +187,8 @@ typedef struct pelt_conjugate {
 } pelt_conjugate;
 
 void pelt_conjugate_begin(pelt_conjugate *c, pelt_elastic *elastic, pelt_ties *contacts);
-/* Solves H x = -gradient until the residual is this part of the gradient; returns the number of iterations. */
+/* Solves H x = -gradient until the residual is this part of the gradient; returns the number of iterations. Where H turns out
+   to curve down along a direction, x goes on along it and that is all. */
 uint32_t pelt_conjugate_solve(pelt_conjugate *c, const double *gradient, double tolerance);
 
 #endif

@@ -37,7 +37,6 @@ typedef struct solving {
     double energy;                    /* of trial */
     double stored, kept;              /* without contact: of the last point, and of trial */
     bool upright;                     /* no element is inside out */
-    uint32_t wary;                    /* steps for which the matrix stays filtered, as it was indefinite */
 } solving;
 
 static pelt_solid_options with_defaults(const pelt_solid *solid, const pelt_solid_options *options) {
@@ -182,14 +181,9 @@ static double derive(solving *s) {
 }
 
 /* A Newton step into conjugate.x. Near balance the matrix is exact, since filtered ones crawl there; where it turns out
-   to be indefinite, it is filtered for a while. */
+   to be indefinite, the step goes on along what it curves down along. */
 static void find_step(solving *s, double tolerance) {
     s->report->cg_iterations += pelt_conjugate_solve(&s->conjugate, s->gradient, tolerance);
-    if (s->elastic.exact && s->conjugate.indefinite) {
-        s->elastic.exact = false, s->wary = 3;
-        derive(s);
-        s->report->cg_iterations += pelt_conjugate_solve(&s->conjugate, s->gradient, tolerance);
-    }
     s->report->newton_steps++;
 }
 
@@ -210,7 +204,7 @@ static bool balance(solving *s, double tolerance) {
     s->energy = s->kept = pelt_elastic_energy(&s->elastic, s->trial);
     if (!(s->energy < INFINITY)) return false;
     s->upright = pelt_elastic_least(&s->elastic) > 0;
-    s->elastic.exact = false, s->wary = 0;
+    s->elastic.exact = false;
     memcpy(s->tried, s->trial, 3 * (size_t)s->solid->shape.node_count * sizeof *s->tried);
     double first = 0;
     uint32_t leaps = 0;
@@ -226,16 +220,19 @@ static bool balance(solving *s, double tolerance) {
         find_step(s, fmin(loosest, sqrt(left / first)));
         const double near = 0.05, kink = 0.1; /* edges: for an exact matrix; of a step that contact may refuse */
         double longest = longest_move(s) / s->solid->edge;
-        bool close = longest < tolerance;
+        bool saddle = s->conjugate.indefinite, close = longest < tolerance && !saddle;
         double before = s->energy, part = search_line(s, longest_move(s));
+        if (part == 0 && saddle && s->elastic.exact) {
+            s->elastic.exact = false;
+            continue;
+        }
         if (part == 0 && !close) {
             bool touches = !s->options.no_contact && s->contact.ties.count > 0;
             if (touches && leaps++ < MOST_LEAPS && leap(s)) continue;
             return touches && s->upright && longest < kink;
         }
         if (close && (part == 1 || part == 0)) return s->upright;
-        s->wary -= s->wary > 0;
-        s->elastic.exact = !s->wary && part >= 1 && longest < near;
+        s->elastic.exact = longest < near && (saddle ? part > 1 : part >= 1);
         flat = part > 0 && before - s->energy < hardly * fabs(s->energy);
         /* Flesh that buckles leaves a balance slowly before it finds another: beginning again would take longer. */
         const double far = 0.25; /* edges */
@@ -302,7 +299,7 @@ static void push_apart(solving *s) {
 static void follow_path(solving *s) {
     uint32_t bone = 0, trouble = 0;
     double whole = 1 / fmax(1, ceil(largest_turn(s, s->state->bones, &bone) / s->options.turn - 1e-9)), step = whole;
-    const double looser = 50; /* on the way */
+    const double looser = 200; /* on the way */
     bool contact = !s->options.no_contact;
     while (s->report->reached < 1) {
         double reached = s->report->reached, part = reached + step > 1 - 1e-9 ? 1 : reached + step;
