@@ -1,9 +1,9 @@
 /* conjugate.c: conjugate gradients, preconditioned by the inverses of the diagonal blocks.
 
    Bones are never more than a few elements away from any node, so that the matrix is far better conditioned than that of a
-   free body of the same size: some dozens of iterations, each one reading of the matrix. On the lattice of a hand, Eigen's LDLT
-   took a hundred times as long, and incomplete ones or sweeps as preconditioners saved as many iterations as they
-   cost. Products are in single precision, which halves what is read and is enough for steps that a line search checks in double.
+   free body of the same size: some dozens of iterations, each one reading of the matrix. Direct solvers take ten times as long or
+   more (docs/howto-flesh.md), and incomplete ones or sweeps as preconditioners saved as many iterations as they cost.
+   Products are in single precision, which halves what is read and is enough for steps that a line search checks in double.
    Sums are over stretches of rows, one after the other. */
 
 #include "flesh/inside.h"
