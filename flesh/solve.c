@@ -226,6 +226,8 @@ static bool balance(solving *s, double tolerance) {
             s->elastic.exact = false;
             continue;
         }
+        const double stuck = 50; /* what is near enough on the way is not where no step leads down */
+        if (part == 0) close = close && longest < stuck * s->options.tolerance;
         if (part == 0 && !close) {
             bool touches = !s->options.no_contact && s->contact.ties.count > 0;
             if (touches && leaps++ < MOST_LEAPS && leap(s)) continue;
