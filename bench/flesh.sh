@@ -2,11 +2,16 @@
 # flesh.sh [PELT] [NAME...]: the table "Flesh" of docs/accuracy.md: what each method leaves of the linear blend's error on motion
 # that it has not seen, where the truth is simulated flesh. Names are hand, figure7, CesiumMan and body; all unless given. The
 # last two are of PELT_DATA, the folder of the real characters. KEEP is a folder to work in and to go on from; its flesh is not
-# simulated again. Lattices are coarse and contact is left out, for its time.
+# simulated again. For its time, CesiumMan and body have coarse lattices, no contact and few poses: RESOLUTION=40000 CONTACT=1
+# POSES=80 change that. Take another KEEP for each choice.
 PELT=${1:-build/pelt}
 [ $# -gt 0 ] && shift
 FOLDER=${KEEP:-$(mktemp -d)}
 [ -n "$KEEP" ] || trap 'rm -rf "$FOLDER"' EXIT
+RESOLUTION=${RESOLUTION:-8000}
+POSES=${POSES:-40}
+APART=--no-contact
+[ -n "$CONTACT" ] && APART=
 METHODS="ssd joints psd wpsd eigen kernel"
 
 number() { sed -n "s/.*\"$1\": \([0-9.e+-]*\).*/\1/p" | head -1; }
@@ -21,7 +26,7 @@ row() {
 }
 
 flesh() { # FILE OPTIONS...: simulates what is not there yet
-  [ -r "$FOLDER/$1" ] || "$PELT" flesh "$2" -o "$FOLDER/$1" --no-contact --resolution 8000 --resume --quiet $3
+  [ -r "$FOLDER/$1" ] || "$PELT" flesh "$2" -o "$FOLDER/$1" $APART --resolution "$RESOLUTION" --resume --quiet $3
 }
 
 hand() {
@@ -40,7 +45,7 @@ figure7() {
 CesiumMan() {
   man=$PELT_DATA/chars/CesiumMan.glb
   [ -r "$man" ] || return
-  "$PELT" poses "$man" --count 40 --quiet -o "$FOLDER/poses.glb" || exit 1
+  "$PELT" poses "$man" --count "$POSES" --quiet -o "$FOLDER/poses.glb" || exit 1
   flesh man.glb "$man" "--poses $FOLDER/poses.glb" && flesh walk.glb "$man" "--every 4" || exit 1
   for method in $METHODS; do row CesiumMan flesh "$FOLDER/walk.glb" flesh "$FOLDER/man.glb" --method $method; done
 }
@@ -48,7 +53,7 @@ CesiumMan() {
 body() {
   mhr=$PELT_DATA/mhr_body/mhr_body.glb
   [ -r "$mhr" ] || return
-  "$PELT" poses "$mhr" --count 40 --quiet -o "$FOLDER/body_poses.glb" || exit 1
+  "$PELT" poses "$mhr" --count "$POSES" --quiet -o "$FOLDER/body_poses.glb" || exit 1
   flesh body.glb "$mhr" "--poses $FOLDER/body_poses.glb" && flesh moves.glb "$mhr" "--clip walk,punch,jump --every 27" || exit 1
   for method in $METHODS; do row body flesh "$FOLDER/moves.glb" flesh "$FOLDER/body.glb" --method $method; done
 }

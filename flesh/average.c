@@ -28,10 +28,16 @@ static void list_elements(pelt_arena *arena, pelt_solid *solid) {
         solid->around[solid->around_starts[s->elements[i] + 1]++] = (uint32_t)(i / PELT_LINEAR_NODES);
 }
 
-/* Free nodes of the elements around a node; seen[row] == node + 1: listed already, at place[row]. */
+/* Free nodes of the elements around a node, those of a free one as the matrix has them; seen[row] == node + 1: listed already,
+   at place[row]. */
 static uint32_t list_rows(const pelt_solid *solid, uint32_t node, uint32_t *seen, uint32_t *place, uint32_t *rows,
                           uint8_t *places) {
-    uint32_t count = 0;
+    uint32_t count = 0, own = solid->unknowns[node];
+    if (own != PELT_NOWHERE)
+        for (uint32_t k = solid->row_starts[own]; k < solid->row_starts[own + 1]; k++) {
+            if (rows) rows[count] = solid->columns[k];
+            seen[solid->columns[k]] = node + 1, place[solid->columns[k]] = count++;
+        }
     for (uint32_t i = solid->around_starts[node]; i < solid->around_starts[node + 1]; i++)
         for (uint32_t k = 0; k < PELT_LINEAR_NODES; k++) {
             uint32_t row = solid->unknowns[solid->shape.elements[PELT_LINEAR_NODES * (size_t)solid->around[i] + k]];

@@ -2,8 +2,9 @@
 
        E = sum_e V_e / points * sum_q W(F_q),    F_q = sum_a x_a (x) slope_a(q).
 
-   Elements of one colour share no free node, so they can add to forces and matrix side by side; colours go one after the
-   other, and every sum has one order for any number of threads. */
+   Stretches of elements that have one colour share no free node, so they can add to forces and matrix side by side; colours
+   go one after the other, and every sum has one order for any number of threads. Elements of a stretch are neighbours, and
+   what they add to is at hand. */
 
 #include "flesh/inside.h"
 #include "flesh/law.h"
@@ -35,8 +36,7 @@ typedef struct pass {
     pelt_elastic *e;
     const double *nodes;
     double *gradient;
-    const uint32_t *elements;
-    size_t count;
+    const uint32_t *stretches;
 } pass;
 
 /* -- Energy -------------------------------------------------------------------------------------------------------- */
@@ -91,8 +91,8 @@ static void add_forces(const pass *p, uint32_t element, double slopes[][3], cons
     }
 }
 
-/* block += weight u (what a pair of slopes makes of the Hessian in its frame) u^T. */
-static void add_block(const pelt_law_frame *h, double weight, const double a[3], const double b[3], double *block) {
+/* u (what a pair of slopes makes of the Hessian in its frame) u^T. */
+static void make_block(const pelt_law_frame *h, double weight, const double a[3], const double b[3], double *block) {
     double m[9], half[9];
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++)
@@ -103,7 +103,30 @@ static void add_block(const pelt_law_frame *h, double weight, const double a[3],
         for (int k = 0; k < 3; k++)
             half[3 * i + k] = weight * (h->u[3 * i] * m[k] + h->u[3 * i + 1] * m[3 + k] + h->u[3 * i + 2] * m[6 + k]);
     for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 3; k++) block[3 * i + k] += pelt_dot(half + 3 * i, h->u + 3 * k);
+        for (int k = 0; k < 3; k++) block[3 * i + k] = pelt_dot(half + 3 * i, h->u + 3 * k);
+}
+
+static void add_block(const pass *p, uint32_t place, const double block[9]) {
+    for (size_t i = 0; i < 9 && place != PELT_NOWHERE; i++) p->e->blocks[9 * (size_t)place + i] += block[i];
+}
+
+/* Slopes of linear nodes sum to 0, and so do the blocks of a row: those of the first node follow from the others'. */
+static void add_linear(const pass *p, const uint32_t *places, const pelt_law_frame *h, double weight,
+                       double turned[][3]) {
+    double blocks[4][4][9];
+    for (int a = 1; a < 4; a++)
+        for (int b = a; b < 4; b++) {
+            make_block(h, weight, turned[a], turned[b], blocks[a][b]);
+            for (int i = 0; i < 9 && b > a; i++) blocks[b][a][i] = blocks[a][b][3 * (i % 3) + i / 3];
+        }
+    for (int b = 1; b < 4; b++)
+        for (int i = 0; i < 9; i++) blocks[0][b][i] = -(blocks[1][b][i] + blocks[2][b][i] + blocks[3][b][i]);
+    for (int i = 0; i < 9; i++) {
+        int other = 3 * (i % 3) + i / 3;
+        blocks[0][0][i] = -(blocks[0][1][other] + blocks[0][2][other] + blocks[0][3][other]);
+    }
+    for (int a = 0; a < 4; a++)
+        for (int b = a; b < 4; b++) add_block(p, places[4 * a + b], blocks[a][b]);
 }
 
 static void add_matrix(const pass *p, uint32_t element, double slopes[][3], const double f[9], double weight,
@@ -117,11 +140,16 @@ static void add_matrix(const pass *p, uint32_t element, double slopes[][3], cons
     for (uint32_t a = 0; a < n; a++)
         for (int c = 0; c < 3; c++)
             turned[a][c] = frame.v[c] * slopes[a][0] + frame.v[3 + c] * slopes[a][1] + frame.v[6 + c] * slopes[a][2];
+    if (n == PELT_LINEAR_NODES) {
+        add_linear(p, places, &frame, weight, turned);
+        return;
+    }
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a; b < n; b++) {
-            uint32_t place = places[a * n + b];
-            if (place != PELT_NOWHERE)
-                add_block(&frame, weight, turned[a], turned[b], p->e->blocks + 9 * (size_t)place);
+            double block[9];
+            if (places[a * n + b] == PELT_NOWHERE) continue;
+            make_block(&frame, weight, turned[a], turned[b], block);
+            add_block(p, places[a * n + b], block);
         }
 }
 
@@ -138,9 +166,9 @@ static void add_derivatives(void *user, size_t chunk, pelt_arena *scratch) {
     pass *p = user;
     const pelt_solid *solid = p->e->solid;
     uint32_t points = pelt_solid_points(&solid->shape);
-    size_t end = (chunk + 1) * CHUNK < p->count ? (chunk + 1) * CHUNK : p->count;
-    for (size_t i = chunk * CHUNK; i < end; i++) {
-        uint32_t element = p->elements[i];
+    size_t first = (size_t)PELT_STRETCH * p->stretches[chunk], end = first + PELT_STRETCH;
+    if (end > solid->shape.element_count) end = solid->shape.element_count;
+    for (uint32_t element = (uint32_t)first; element < end; element++) {
         double weight = solid->volumes[element] / points, slopes[PELT_QUADRATIC_NODES][3], f[9];
         double pressure = pelt_average_pressure(p->e, element);
         for (uint32_t q = 0; q < points; q++) {
@@ -161,16 +189,8 @@ static void mirror_blocks(void *user, size_t chunk, pelt_arena *scratch) {
     uint32_t end = (uint32_t)(chunk + 1) * CHUNK < s->free_count ? (uint32_t)(chunk + 1) * CHUNK : s->free_count;
     for (uint32_t row = (uint32_t)chunk * CHUNK; row < end; row++)
         for (uint32_t k = s->row_starts[row]; k < s->row_starts[row + 1]; k++) {
-            uint32_t column = s->columns[k], low = s->row_starts[column], high = s->row_starts[column + 1];
-            if (column <= row) continue;
-            while (high - low > 1) {
-                uint32_t middle = (low + high) / 2;
-                if (s->columns[middle] <= row)
-                    low = middle;
-                else
-                    high = middle;
-            }
-            double *a = e->blocks + 9 * (size_t)k, *b = e->blocks + 9 * (size_t)low;
+            if (s->columns[k] <= row) continue;
+            double *a = e->blocks + 9 * (size_t)k, *b = e->blocks + 9 * (size_t)s->mirrors[k];
             for (int i = 0; i < 3; i++)
                 for (int j = 0; j < 3; j++) a[3 * i + j] += b[3 * j + i];
             for (int i = 0; i < 3; i++)
@@ -184,8 +204,8 @@ void pelt_elastic_derivatives(pelt_elastic *e, const double *nodes, double *grad
     memset(e->blocks, 0, (size_t)s->row_starts[s->free_count] * 9 * sizeof *e->blocks);
     for (uint32_t colour = 0; colour < s->colour_count; colour++) {
         size_t count = s->colour_starts[colour + 1] - s->colour_starts[colour];
-        pass p = {e, nodes, gradient, s->by_colour + s->colour_starts[colour], count};
-        pelt_parallel(e->arena, e->threads, (count + CHUNK - 1) / CHUNK, add_derivatives, &p);
+        pass p = {e, nodes, gradient, s->by_colour + s->colour_starts[colour]};
+        pelt_parallel(e->arena, e->threads, count, add_derivatives, &p);
     }
     pelt_parallel(e->arena, e->threads, (s->free_count + CHUNK - 1) / CHUNK, mirror_blocks, &(pass){.e = e});
     pelt_average_ties(e);

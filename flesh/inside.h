@@ -28,14 +28,15 @@ struct pelt_solid {
     double edge;          /* the mean length of the elements' edges */
 
     uint32_t *row_starts, *columns; /* blocks of the matrix, row by row; columns ascend */
+    uint32_t *mirrors;              /* [blocks] the block on the other side of the diagonal */
     uint32_t *places;               /* [element_count][n][n]: blocks that an element adds to, or PELT_NOWHERE */
-    uint32_t colour_count, *colour_starts, *by_colour; /* elements of a colour share no free node */
+    uint32_t colour_count, *colour_starts, *by_colour; /* stretches of elements; those of a colour share no free node */
 
     /* What keeps its volume on average (average.c); none: means.count is 0. */
     pelt_solid_material *materials;   /* [element_count] with what is left of lambda */
     uint32_t *around_starts, *around; /* elements around a node */
     double *hold, *node_volumes;      /* [node_count] Lambda, and a quarter of the elements' volumes */
-    pelt_ties means;                  /* of every node; vectors are a state's */
+    pelt_ties means;                  /* of every node; vectors are a state's; rows of a free node are its columns */
     uint8_t *mean_places;             /* [around][4] where corners are in the tie of the node */
 
     /* Skin as a sheet (sheet.c); none: sheet.count is 0. */
@@ -54,7 +55,7 @@ struct pelt_solid {
     double *carrier_weights; /* they sum to 1 */
 };
 
-enum { PELT_CARRIERS = 4, PELT_MOST_POINTS = 4 };
+enum { PELT_CARRIERS = 4, PELT_MOST_POINTS = 4, PELT_STRETCH = 32 /* elements of a colour, one after the other */ };
 
 /* Quadrature points of an element: 1 or 4, all of the same weight; gradients of the shape functions there. */
 uint32_t pelt_solid_points(const pelt_solid_shape *shape);
@@ -179,11 +180,15 @@ typedef struct pelt_conjugate {
     double *x;                       /* the solution: [free_count][3] */
     double *r, *z, *p, *q, *inverse; /* inverse: of the diagonal blocks */
     double *parts;                   /* sums over stretches of rows */
+    float *rows, *swells;            /* [blocks][3][4]: of the matrix and of means; [blocks][4]: of means */
+    float *single, *pulled;          /* [free_count][4]: p; p and the pull of the node's mean */
+    pelt_ties anchored;              /* the means of nodes on bones */
     bool indefinite;                 /* the last matrix was */
 } pelt_conjugate;
 
 void pelt_conjugate_begin(pelt_conjugate *c, pelt_elastic *elastic, pelt_ties *contacts);
-/* Solves H x = -gradient until the residual is this part of the gradient; returns the number of iterations. */
+/* Solves H x = -gradient until the residual is this part of the gradient; returns the number of iterations. Where H turns out
+   to curve down along a direction, x goes on along it and that is all. */
 uint32_t pelt_conjugate_solve(pelt_conjugate *c, const double *gradient, double tolerance);
 
 #endif

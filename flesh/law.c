@@ -100,7 +100,7 @@ static void eigen(double a[9], double v[9]) {
     const int most_sweeps = 20; /* five suffice */
     for (int sweep = 0; sweep < most_sweeps; sweep++) {
         double off = a[1] * a[1] + a[2] * a[2] + a[5] * a[5];
-        if (off <= 1e-30 * (a[0] * a[0] + a[4] * a[4] + a[8] * a[8])) return;
+        if (off <= 1e-24 * (a[0] * a[0] + a[4] * a[4] + a[8] * a[8])) return;
         rotate(a, v, 0, 1), rotate(a, v, 0, 2), rotate(a, v, 1, 2);
     }
 }

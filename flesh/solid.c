@@ -161,6 +161,10 @@ static void find_pattern(pelt_arena *arena, pelt_solid *solid) {
     memset(seen, 0, solid->free_count * sizeof *seen);
     for (uint32_t row = 0; row < solid->free_count; row++)
         neighbours(solid, starts, lists, row, seen, solid->columns + solid->row_starts[row]);
+    solid->mirrors = PELT_NEW(arena, (size_t)solid->row_starts[solid->free_count] + 1, uint32_t);
+    memset(seen, 0, solid->free_count * sizeof *seen);
+    for (uint32_t k = 0; k < solid->row_starts[solid->free_count]; k++) /* rows come to each column in their order */
+        solid->mirrors[k] = solid->row_starts[solid->columns[k]] + seen[solid->columns[k]]++;
     solid->places = PELT_NEW(arena, (size_t)solid->shape.element_count * n * n, uint32_t);
     for (size_t i = 0; i < (size_t)solid->shape.element_count * n * n; i++) {
         const uint32_t *corners = solid->shape.elements + i / (n * n) * n;
@@ -175,33 +179,35 @@ static void find_pattern(pelt_arena *arena, pelt_solid *solid) {
     pelt_arena_free(inside);
 }
 
-/* Greedy: every element gets the first colour that none of its free nodes has. 128 colours are plenty; what is left over
-   gets colours of its own. */
+/* Greedy: every stretch of elements gets the first colour that none of its free nodes has. 128 colours are plenty; what is
+   left over gets colours of its own. */
 static void colour_elements(pelt_arena *arena, pelt_solid *solid) {
     const pelt_solid_shape *s = &solid->shape;
     pelt_arena *inside = pelt_arena_inside(arena);
     uint64_t(*used)[2] = (uint64_t(*)[2])PELT_NEW(inside, 2 * (size_t)solid->free_count + 2, uint64_t);
-    uint32_t *colours = PELT_NEW(inside, s->element_count, uint32_t), n = s->nodes_per_element, most = 128;
-    for (uint32_t e = 0; e < s->element_count; e++) {
+    uint32_t stretches = (s->element_count + PELT_STRETCH - 1) / PELT_STRETCH, most = 128;
+    uint32_t *colours = PELT_NEW(inside, stretches, uint32_t);
+    for (uint32_t i = 0; i < stretches; i++) {
         uint64_t taken[2] = {0, 0};
-        const uint32_t *corners = s->elements + (size_t)e * n;
-        for (uint32_t a = 0; a < n; a++) {
-            uint32_t row = solid->unknowns[corners[a]];
+        size_t n = s->nodes_per_element, first = i * n * PELT_STRETCH, end = first + n * PELT_STRETCH;
+        if (end > n * s->element_count) end = n * s->element_count;
+        for (size_t a = first; a < end; a++) {
+            uint32_t row = solid->unknowns[s->elements[a]];
             if (row != PELT_NOWHERE) taken[0] |= used[row][0], taken[1] |= used[row][1];
         }
         uint32_t half = ~taken[0] ? 0 : 1, bit = ~taken[half] ? (uint32_t)__builtin_ctzll(~taken[half]) : 0;
-        colours[e] = ~taken[half] ? 64 * half + bit : most++;
-        for (uint32_t a = 0; a < n && colours[e] < 128; a++) {
-            uint32_t row = solid->unknowns[corners[a]];
+        colours[i] = ~taken[half] ? 64 * half + bit : most++;
+        for (size_t a = first; a < end && colours[i] < 128; a++) {
+            uint32_t row = solid->unknowns[s->elements[a]];
             if (row != PELT_NOWHERE) used[row][half] |= (uint64_t)1 << bit;
         }
     }
     solid->colour_count = most;
     solid->colour_starts = PELT_NEW(arena, (size_t)most + 2, uint32_t);
-    solid->by_colour = PELT_NEW(arena, s->element_count, uint32_t);
-    for (uint32_t e = 0; e < s->element_count; e++) solid->colour_starts[colours[e] + 2]++;
+    solid->by_colour = PELT_NEW(arena, stretches, uint32_t);
+    for (uint32_t i = 0; i < stretches; i++) solid->colour_starts[colours[i] + 2]++;
     for (uint32_t c = 0; c < most; c++) solid->colour_starts[c + 2] += solid->colour_starts[c + 1];
-    for (uint32_t e = 0; e < s->element_count; e++) solid->by_colour[solid->colour_starts[colours[e] + 1]++] = e;
+    for (uint32_t i = 0; i < stretches; i++) solid->by_colour[solid->colour_starts[colours[i] + 1]++] = i;
     pelt_arena_free(inside);
 }
 
@@ -252,7 +258,7 @@ size_t pelt_solid_memory(uint32_t node_count, uint32_t element_count, uint32_t n
     size_t n = nodes_per_element, linear = n == PELT_LINEAR_NODES, row = linear ? 15 : 28;
     size_t mean = linear * (row * (3 * sizeof(double) + 12) + 4 * sizeof(double)), swell = linear * 12 * sizeof(double);
     size_t touch = 4 * n * (3 * sizeof(double) + 12) + 32 * sizeof(double);
-    return node_count * (row * (9 * sizeof(double) + 4) + 40 * sizeof(double) + mean) +
+    return node_count * (row * (9 * sizeof(double) + 16 * sizeof(float) + 8) + 42 * sizeof(double) + mean) +
            element_count * ((17 + 4) * sizeof(double) + (2 * n * n + 2) * 4 + swell) + vertex_count * touch +
            sheet_triangles * (sizeof(pelt_sheet_rest) + 36 * n / 2 * (3 * sizeof(double) + 12));
 }

@@ -37,7 +37,6 @@ typedef struct solving {
     double energy;                    /* of trial */
     double stored, kept;              /* without contact: of the last point, and of trial */
     bool upright;                     /* no element is inside out */
-    uint32_t wary;                    /* steps for which the matrix stays filtered, as it was indefinite */
 } solving;
 
 static pelt_solid_options with_defaults(const pelt_solid *solid, const pelt_solid_options *options) {
@@ -114,24 +113,50 @@ static double energy_of(solving *s, const double *nodes) {
     return s->options.no_contact ? s->stored : s->stored + pelt_contact_energy(&s->contact, nodes);
 }
 
-/* Moves trial by the longest part of the step that lowers the energy enough; returns that part, or 0. */
-static double search_line(solving *s) {
+/* The place that is this part of the step away from trial. */
+static void try_part(solving *s, double part) {
+    for (size_t row = 0; row < s->solid->free_count; row++)
+        for (size_t c = 0; c < 3; c++) {
+            size_t at = 3 * (size_t)s->solid->free_nodes[row] + c;
+            s->tried[at] = s->trial[at] + part * s->conjugate.x[3 * row + c];
+        }
+}
+
+/* Twice as far, and again, while that lowers the energy: flesh that buckles leaves a saddle along steps that are far too short,
+   as a filtered matrix takes for stiff what is not. The energies are those of trial and of the whole step. */
+static double stretch_step(solving *s, double slope, double before, double energy, double longest) {
+    const double straight = 0.75, far = 0.5 * s->solid->edge; /* where the best is at twice the step, by a parabola */
+    double alpha = 1;
+    if (!s->upright || before - energy < -straight * slope) return 1;
+    while (2 * alpha * longest < far) {
+        try_part(s, 2 * alpha);
+        double further = energy_of(s, s->tried);
+        if (!(further < energy) || pelt_elastic_least(&s->elastic) <= 0) break;
+        alpha *= 2, energy = further;
+    }
+    return alpha;
+}
+
+/* Moves trial by a part of the step that lowers the energy enough; returns that part, or 0. */
+static double search_line(solving *s, double longest) {
     const pelt_solid *solid = s->solid;
     size_t size = 3 * (size_t)solid->free_count;
-    double slope = 0, *step = s->conjugate.x, alpha = 1;
-    for (size_t i = 0; i < size; i++) slope += step[i] * s->gradient[i];
+    double slope = 0, alpha = 1;
+    for (size_t i = 0; i < size; i++) slope += s->conjugate.x[i] * s->gradient[i];
     const double enough = 1e-4, rounding = 1e-12 * fabs(s->energy);
     for (int k = 0; k < MOST_HALVINGS; k++, alpha /= 2) {
-        for (size_t row = 0; row < solid->free_count; row++)
-            for (size_t c = 0; c < 3; c++) {
-                size_t at = 3 * (size_t)solid->free_nodes[row] + c;
-                s->tried[at] = s->trial[at] + alpha * step[3 * row + c];
-            }
+        try_part(s, alpha);
         double energy = energy_of(s, s->tried);
         if (!(energy <= s->energy + enough * alpha * slope + rounding)) continue;
         double least = pelt_elastic_least(&s->elastic);
         if (s->upright && least <= 0) continue;
         s->upright = least > 0;
+        if (k == 0) {
+            double further = stretch_step(s, slope, s->energy, energy, longest);
+            alpha = further;
+            try_part(s, alpha);
+            energy = energy_of(s, s->tried);
+        }
         memcpy(s->trial, s->tried, 3 * (size_t)solid->shape.node_count * sizeof *s->trial);
         s->energy = energy, s->kept = s->stored;
         return alpha;
@@ -156,14 +181,9 @@ static double derive(solving *s) {
 }
 
 /* A Newton step into conjugate.x. Near balance the matrix is exact, since filtered ones crawl there; where it turns out
-   to be indefinite, it is filtered for a while. */
+   to be indefinite, the step goes on along what it curves down along. */
 static void find_step(solving *s, double tolerance) {
     s->report->cg_iterations += pelt_conjugate_solve(&s->conjugate, s->gradient, tolerance);
-    if (s->elastic.exact && s->conjugate.indefinite) {
-        s->elastic.exact = false, s->wary = 3;
-        derive(s);
-        s->report->cg_iterations += pelt_conjugate_solve(&s->conjugate, s->gradient, tolerance);
-    }
     s->report->newton_steps++;
 }
 
@@ -171,11 +191,7 @@ static void find_step(solving *s, double tolerance) {
    all the same, and what touches what is looked up again. False: it would turn something inside out. */
 static bool leap(solving *s) {
     const double part = 0.25;
-    for (size_t row = 0; row < s->solid->free_count; row++)
-        for (size_t c = 0; c < 3; c++) {
-            size_t at = 3 * (size_t)s->solid->free_nodes[row] + c;
-            s->tried[at] = s->trial[at] + part * s->conjugate.x[3 * row + c];
-        }
+    try_part(s, part);
     double energy = pelt_elastic_energy(&s->elastic, s->tried);
     if (!(energy < INFINITY) || (s->upright && pelt_elastic_least(&s->elastic) <= 0)) return false;
     memcpy(s->trial, s->tried, 3 * (size_t)s->solid->shape.node_count * sizeof *s->trial);
@@ -188,7 +204,7 @@ static bool balance(solving *s, double tolerance) {
     s->energy = s->kept = pelt_elastic_energy(&s->elastic, s->trial);
     if (!(s->energy < INFINITY)) return false;
     s->upright = pelt_elastic_least(&s->elastic) > 0;
-    s->elastic.exact = false, s->wary = 0;
+    s->elastic.exact = false;
     memcpy(s->tried, s->trial, 3 * (size_t)s->solid->shape.node_count * sizeof *s->tried);
     double first = 0;
     uint32_t leaps = 0;
@@ -204,20 +220,25 @@ static bool balance(solving *s, double tolerance) {
         find_step(s, fmin(loosest, sqrt(left / first)));
         const double near = 0.05, kink = 0.1; /* edges: for an exact matrix; of a step that contact may refuse */
         double longest = longest_move(s) / s->solid->edge;
-        bool close = longest < tolerance;
-        double before = s->energy, part = search_line(s);
+        bool saddle = s->conjugate.indefinite, close = longest < tolerance && !saddle;
+        double before = s->energy, part = search_line(s, longest_move(s));
+        if (part == 0 && saddle && s->elastic.exact) {
+            s->elastic.exact = false;
+            continue;
+        }
+        const double stuck = 50; /* what is near enough on the way is not where no step leads down */
+        if (part == 0) close = close && longest < stuck * s->options.tolerance;
         if (part == 0 && !close) {
             bool touches = !s->options.no_contact && s->contact.ties.count > 0;
             if (touches && leaps++ < MOST_LEAPS && leap(s)) continue;
             return touches && s->upright && longest < kink;
         }
         if (close && (part == 1 || part == 0)) return s->upright;
-        s->wary -= s->wary > 0;
-        s->elastic.exact = !s->wary && part == 1 && longest < near;
+        s->elastic.exact = longest < near && (saddle ? part > 1 : part >= 1);
         flat = part > 0 && before - s->energy < hardly * fabs(s->energy);
         /* Flesh that buckles leaves a balance slowly before it finds another: beginning again would take longer. */
         const double far = 0.25; /* edges */
-        if (k == s->options.most_newton && s->upright && part == 1 && longest < far) most = 2 * s->options.most_newton;
+        if (k == s->options.most_newton && s->upright && part >= 1 && longest < far) most = 2 * s->options.most_newton;
     }
     return flat && s->upright;
 }
@@ -280,7 +301,7 @@ static void push_apart(solving *s) {
 static void follow_path(solving *s) {
     uint32_t bone = 0, trouble = 0;
     double whole = 1 / fmax(1, ceil(largest_turn(s, s->state->bones, &bone) / s->options.turn - 1e-9)), step = whole;
-    const double looser = 50; /* on the way */
+    const double looser = 200; /* on the way */
     bool contact = !s->options.no_contact;
     while (s->report->reached < 1) {
         double reached = s->report->reached, part = reached + step > 1 - 1e-9 ? 1 : reached + step;

@@ -121,7 +121,7 @@ static void forces_and_matrix_agree_with_differences(void **state) {
     for (int i = 0; i < 12; i++) check_matrix(i & 1, i & 2 ? PELT_LAW_VOLUMETRIC : PELT_LAW_STABLE, ratios[i / 4]);
 }
 
-/* What conjugate gradients multiply with is that matrix too: the residual of their solution is as small as was asked. */
+/* What conjugate gradients multiply with is that matrix too, means and all: the residual is as small as was asked. */
 static void systems_are_solved_with_all_of_the_matrix(void **state) {
     (void)state;
     PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
@@ -135,13 +135,13 @@ static void systems_are_solved_with_all_of_the_matrix(void **state) {
     srand(3);
     for (size_t i = 0; i < size; i++) nodes[i] = solid->shape.nodes[i] + 0.02 * rand() / RAND_MAX;
     pelt_elastic_derivatives(&e, nodes, gradient);
-    assert_true(pelt_conjugate_solve(&c, gradient, 1e-9) > 5);
+    assert_true(pelt_conjugate_solve(&c, gradient, 1e-5) > 5);
     for (size_t row = 0; row < n; row++) {
         double sum = gradient[row];
         for (size_t k = 0; k < n; k++) sum += entry(&e, row, k) * c.x[k];
         left += sum * sum, all += gradient[row] * gradient[row];
     }
-    assert_true(left < 1e-16 * all);
+    assert_true(left < 1.2e-10 * all); /* products are in single precision */
 }
 
 /* The energy of an element that is inside out is finite, and its filtered matrix still has the slopes of its forces. */
@@ -326,6 +326,24 @@ static void half_turns_are_reached(void **state) {
     }
 }
 
+/* A column between ends that are held, pushed together by 4.2%: Euler's strain, 4 pi^2 I / (A L^2), is 2.3%, and from there on the
+   load hardly grows. The straight balance takes 1.26 times the energy, and forces alone hardly lead away from that: ends that are not quite
+   straight say which way. Steps that are not stretched are 13. */
+static void a_column_buckles_as_euler_says(void **state) {
+    (void)state;
+    PELT_SCOPED pelt_arena *arena = pelt_arena_new(0);
+    const pelt_solid *solid = bar(arena, (const uint32_t[3]){12, 2, 2}, (const double[3]){12, 1, 1}, 0, true, 0);
+    pelt_solid_state s = {0};
+    const double strain = 4 * M_PI * M_PI / 12 / 144, shift = 0.5;
+    pelt_affine bones[2] = {turn_about_z(0.2, 0, 0.5), turn_about_z(-0.2, 12, 0.5)}; /* which way */
+    bones[1].m[3] -= shift;
+    pelt_solid_report report = posed(arena, solid, bones, &s, (pelt_solid_options){0});
+    assert_float_equal(report.reached, 1, 0);
+    double ratio = report.energy / (strain * (shift - 12 * strain / 2));
+    if (!(fabs(ratio - 1) < 0.05)) fail_msg("%g times the energy of theory", ratio);
+    if (report.newton_steps > 11) fail_msg("%u Newton steps", report.newton_steps);
+}
+
 /* One end pushed through the other. */
 static void a_pose_out_of_reach_says_how_far_it_got(void **state) {
     (void)state;
@@ -462,6 +480,7 @@ int main(void) {
         cmocka_unit_test(finer_elements_converge_and_none_lock),
         cmocka_unit_test(a_square_bar_twists_as_saint_venant_says),
         cmocka_unit_test(half_turns_are_reached),
+        cmocka_unit_test(a_column_buckles_as_euler_says),
         cmocka_unit_test(a_pose_out_of_reach_says_how_far_it_got),
         cmocka_unit_test(screws_go_part_of_the_way),
         cmocka_unit_test(bad_shapes_are_refused),
