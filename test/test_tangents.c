@@ -371,23 +371,25 @@ static angles measure(const textured *t, pelt_skin *skin, const pelt_clip *clip)
     return (angles){sqrt(sum.tangents / (double)sum.count), sqrt(sum.normals / (double)sum.count), sum.count};
 }
 
-/* The figures of docs/accuracy.md. Correctives bring tangents close to the truth although they store none. */
+/* Prints the table of docs/accuracy.md. Correctives bring tangents close to the truth although they store none. */
 static void tangents_of_deformed_characters_are_near_the_truth(void **state) {
     (void)state;
     test_only_at_full_speed();
     static const char *const samples[] = {"arm", "elbow"};
     for (int s = 0; s < 2; s++) {
         textured t = textured_sample(samples[s], 1500, 40);
+        char row[200];
+        int length = snprintf(row, sizeof row, "| `%s` |", samples[s]);
         for (int method = 0; method < PELT_METHOD_COUNT; method++) {
             pelt_skin skin;
             pelt_bytes *bytes = fit_skin(t.bundle, (pelt_method)method, &skin);
             angles a = measure(&t, &skin, t.bundle->clips[1]);
-            print_message("%s, %s: tangents %.2f degrees RMS, normals %.2f\n", samples[s],
-                          pelt_method_name((pelt_method)method), a.tangents, a.normals);
+            length += snprintf(row + length, sizeof row - (size_t)length, " %.2f (%.2f) |", a.tangents, a.normals);
             if (pelt_has_corrective(&skin)) assert_true(a.tangents < 4);
             assert_true(a.tangents < 26);
             pelt_bytes_free(bytes);
         }
+        print_message("%s\n", row);
         textured_free(&t);
     }
 }
