@@ -7,6 +7,7 @@
 PELT=${1:-build/pelt}
 [ $# -gt 0 ] && shift
 FOLDER=${KEEP:-$(mktemp -d)}
+mkdir -p "$FOLDER"
 [ -n "$KEEP" ] || trap 'rm -rf "$FOLDER"' EXIT
 RESOLUTION=${RESOLUTION:-8000}
 POSES=${POSES:-40}
