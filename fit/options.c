@@ -324,8 +324,8 @@ static pelt_result check_lists(const pelt_fit_options *o, pelt_error *error) {
         if (!list || !list[i].name)
             result = pelt_fail_option(error, "control_scale", "name %zu is missing", i);
         else if (!(list[i].scale >= 1e-3 && list[i].scale <= 1e3))
-            result = pelt_fail_option(error, "control_scale", "%s must be between 0.001 and 1000, not %g",
-                                      list[i].name, list[i].scale);
+            result = pelt_fail_option(error, "control_scale", "%s must be between 0.001 and 1000, not %g", list[i].name,
+                                      list[i].scale);
     }
     return result;
 }
