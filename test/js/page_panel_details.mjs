@@ -196,7 +196,7 @@ export async function insideDetails({ page, check, openSubject, useSkin }) {
   await set(page, { panel: "inside" });
   await openSubject(page, "character humanoid");
   await page.getByText("This skin is a plain blend: it has no corrective").waitFor({ timeout: 5000 });
-  check("a plain blend says that it has nothing inside", await page.getByText("This skin has no coefficients that depend on the pose.").isVisible() && (await page.locator("#panel-inside").textContent()).includes("This skin has none; --blend joints makes them.") && await page.locator("#panel-inside canvas.bars").isHidden());
+  check("a plain blend says that it has nothing inside", await page.getByText("This skin has no coefficients that depend on the pose.").isVisible() && (await page.locator("#panel-inside").textContent()).includes("This skin has none: --blend joints adds them.") && await page.locator("#panel-inside canvas.bars").isHidden());
   const said = [await paint("nothing"), await painted(), await paint("weights"), await painted(), await paint("support"), await paint("supports")];
   check("and what to do", same(said, ["", false, "Select a joint in the scene or in the list.", false, "This skin has no supports.", "This skin has no supports."]), said.join("; "));
   await page.locator("#panel-inside .joint-list").focus();
@@ -536,14 +536,14 @@ async function lightAnswers({ page, check, box, fill }) {
   await page.locator(".message .plain").first().click();
   await move(0.006);
   check("what goes wrong is said once", same([...told, await messages()], [1, 0]), told.join());
-  await page.locator("label.toggle", { hasText: "Show a full gather next to it" }).click();
+  await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
   await page.waitForFunction(() => document.querySelectorAll(".relit-figure figcaption")[1].textContent === "All points gatheredNo light today.");
   check("also of a full gather", asked.at(-1).full === true && asked.at(-1).samples === 128 && await page.locator(".relit-figure.old").count() === 1);
   answer = reply(0, 0.5, 2340, pixels);
   await move(0.007);
   await page.waitForFunction(() => document.querySelectorAll(".relit-figure figcaption")[1].textContent === "All points gathered2.34 s");
   check("which follows at rest", asked.at(-1).full === true && await page.locator(".relit-figure.old").count() === 0);
-  await page.locator("label.toggle", { hasText: "Show a full gather next to it" }).click();
+  await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
   await page.unroute("**/api/light");
   await fill(...middle);
   await page.evaluate(() => document.activeElement.blur());

@@ -614,7 +614,7 @@ export async function light({ page, check, shoot, pelt, folder }) {
   const verdict = await page.locator(".relit-figure .badge").first().textContent();
   check("a light of the training plane is a hit", verdict === "hit", verdict);
   await shoot("relight");
-  await page.locator("label.toggle", { hasText: "Show a full gather next to it" }).click();
+  await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
   await page.waitForFunction(() => / s$/.test(document.querySelectorAll(".relit-figure figcaption")[1].textContent), null, { timeout: 30000 });
   const full = apart(await pixels(1), program(at, "--full", "--samples", "128"));
   check("the full gather beside it is that of the program, within the noise of both", full < 0.1, String(full));
@@ -625,7 +625,7 @@ export async function light({ page, check, shoot, pelt, folder }) {
   check("keys move the light", Number(await page.locator("#panel-light .exact").nth(1).inputValue()) < 0.155);
   await page.waitForFunction(() => document.querySelector(".relit-figure .badge").textContent !== "hit", null, { timeout: 15000 });
   check("far from the training plane key points say that they do not know", true);
-  await page.locator("label.toggle", { hasText: "Show a full gather next to it" }).click();
+  await page.locator("label.toggle", { hasText: "Full gather next to it" }).click();
 }
 
 // -- All of it --------------------------------------------------------------------------------------------------------

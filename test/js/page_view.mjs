@@ -499,6 +499,6 @@ async function numbers({ page, check, set }) {
   check("the frame's figures are those of what is drawn", same([told.rms, told["95 % of vertices below"], told.largest, told["worst vertex"]], [short(wanted.rms), short(wanted.below), short(wanted.most), String(wanted.worst)]), JSON.stringify([told, wanted]));
   check("the skin says how it was made", same([told["made by"], told.bundle, told.method, told.blend, told.corrective, told["Trained on"], told["training: rms"], told["training: largest"], told["training: error"], told["training: frames"]],
     [facts.made_by, facts.bundle, facts.method, facts.blend, facts.corrective, `${facts.examples} examples of ${facts.clips.join(", ")}`, short(facts.train.rms), short(facts.train.max), short(facts.train.rel_err), String(facts.train.frames)]), JSON.stringify([told, facts]));
-  const nanoseconds = parseFloat(told["a vertex"]), milliseconds = parseFloat(told.deform);
+  const nanoseconds = parseFloat(told["per vertex"]), milliseconds = parseFloat(told.deform);
   check("and how fast it is here", told.vertices === "2,972" && Math.abs(nanoseconds * 2972 / 1e6 - milliseconds) < 0.006 && milliseconds > 0 && told.Size.endsWith(" kB"), JSON.stringify(told));
 }
