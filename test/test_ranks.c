@@ -262,7 +262,7 @@ static void one_rank_says_what_is_wrong(void **state) {
         {"shift; set -- $PWD/other_version \"$@\"", "fit arm.glb --train train --method psd -o x.pelt",
          "pelt: rank 1 does not do the same work as rank 0: their versions of pelt"},
         {"true", "fit arm.glb --train train --method psd --memory 1M -o x.pelt",
-         "pelt: --memory: 1048576 bytes are too little: 320 M is the least that works"},
+         "pelt: --memory: 1048576 bytes are too few; the least that works is 320M"},
         {"true", "fit arm.glb --train train --method psd --resume -o kept.pelt",
          "pelt: kept.pelt.checkpoint: is the checkpoint of a fit with other options"},
         {"cd empty", "fit arm.glb --train train --method psd -o x.pelt", ": pelt: arm.glb: cannot be opened"},

@@ -179,7 +179,7 @@ async function turnedCachesAreMended(page) {
   await picture(page, "wrong");
   await page.click("button:has-text('Fix it')");
   await page.waitForFunction(() => globalThis.peltApp.subjects().length === 3 && globalThis.peltApp.character()?.fix, null, { timeout: 60000 });
-  await page.waitForFunction(() => !document.querySelector(".findings .fatal") && !/Looking/.test(document.querySelector(".findings").textContent), null, { timeout: 60000 });
+  await page.waitForFunction(() => !document.querySelector(".findings .fatal") && !/Checking/.test(document.querySelector(".findings").textContent), null, { timeout: 60000 });
   check("the command line has --fix", /--fix/.test(await page.textContent(".command")));
   await page.check("input[name=method][value='ssd']");
   await page.click(".fit-foot .primary");

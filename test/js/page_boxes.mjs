@@ -276,7 +276,7 @@ async function stops(page) {
   await page.waitForTimeout(200);
   check("Escape stops it", asked === 3 && (await text(page, "#panel-light")).includes("not all points were gathered: the picture is unfinished"), `${asked} ${await text(page, "#panel-light")}`);
   await shoot(page, "lamp-stopped");
-  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.waitForFunction(() => document.querySelector(".gathering").hidden, null, { timeout: 60000 });
   check("and it can go on to the end", asked > 3 && (await text(page, "#panel-light")).includes("all points were gathered"));
   await begin(0.14);

@@ -250,7 +250,7 @@ async function cardAndList(page) {
   const { holdout, examples } = told("held");
   const now = await card();
   check("a skin is told in words", now.head === "Pose space deformation: examples interpolated by their poses, weights of the file" && now["Trained on"] === `${examples} examples of train`
-    && now["Held out"] === `${Number((100 * holdout.rel_err).toPrecision(3))} % of the plain blend's (${short(holdout.rms)} rms)` && /kB$/.test(now.Size) && /a frame/.test(now.Time) && !now.open, JSON.stringify(now));
+    && now["Held out"] === `${Number((100 * holdout.rel_err).toPrecision(3))} % of the plain blend's (${short(holdout.rms)} rms)` && /kB$/.test(now.Size) && /per frame/.test(now.Time) && !now.open, JSON.stringify(now));
   await page.click(".card summary");
   check("the rest is behind *more*", (await page.locator(".card details dt").allTextContents()).includes("held out: frames"));
   await set(page, { skin: 2 });

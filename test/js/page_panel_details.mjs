@@ -580,7 +580,7 @@ export async function fitDetails({ page, check, openSubject }) {
   await row("--blend").locator("select").selectOption("fit");
   await row("--prune").locator("input").fill("0.1");
   await row("--corrective").locator("select").selectOption("wpsd");
-  await row("further words").locator("input").fill("--seed 3");
+  await row("further options").locator("input").fill("--seed 3");
   check("what is chosen is said on the command line", await command() === lines("--train train --method psd --blend fit --corrective wpsd --prune 0.1 --poses 5 --rbf gaussian --no-norm --seed 3", "psd") && await row("--poses").locator("input").inputValue() === "5" && await row("--no-norm").locator("input").isChecked(), await command());
   await row("--no-norm").locator("input").uncheck();
   await row("name of the skin").locator("input").fill(" my skin ");
@@ -588,7 +588,7 @@ export async function fitDetails({ page, check, openSubject }) {
   await panel.getByRole("button", { name: "Copy", exact: true }).click();
   await page.waitForTimeout(50);
   check("which is copied", await page.evaluate(() => navigator.clipboard.readText()) === await command());
-  for (const [name, value] of [["name of the skin", ""], ["further words", ""], ["--poses", ""], ["--prune", ""]]) await row(name).locator("input").fill(value);
+  for (const [name, value] of [["name of the skin", ""], ["further options", ""], ["--poses", ""], ["--prune", ""]]) await row(name).locator("input").fill(value);
   await row("--rbf").locator("select").selectOption("");
   await row("--corrective").locator("select").selectOption("");
   await row("--blend").locator("select").selectOption("");
