@@ -160,7 +160,7 @@ class KeysReportOutput(c.Structure):
     _fields_ = [
         ("frames", U), ("keys", U), ("basis", U), ("regions", U), ("witnesses", U), ("witnesses_each_frame", U),
         ("error_p995", D), ("ridge", D), ("hit_rate", D), ("bad_caught", D), ("bad_frames", U), ("by_controls", c.c_bool),
-        ("curve_keys", U * 8), ("curve_error", D * 8), ("forecast", KeysForecast),
+        ("curve_keys", U * 8), ("curve_error", D * 8), ("forgotten", D), ("forecast", KeysForecast),
     ]  # fmt: skip
 
 

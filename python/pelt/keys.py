@@ -35,6 +35,7 @@ class KeysReport:
         hit_rate: of held-out frames at the bounds that were set.
         expected_hits: of clips that nobody trained on: the middle, and the range of 9 in 10 such clips; zeros if there was too
             little to leave out.
+        forgotten: with `previous`, the RMS of what its subspace had left out of its own frames; -1 where it does not say.
     """
 
     frames: int
@@ -49,6 +50,7 @@ class KeysReport:
     bad_caught: float
     bad_frames: int
     by_controls: bool
+    forgotten: float
     curve: dict[int, float]
     expected_hits: tuple[float, float, float]
 

@@ -45,7 +45,7 @@ class Misuse(unittest.TestCase):
             ("weights: expected an array", {"weights": b.weights[:-1]}),
             ("joint_names: there are 1", {"joint_names": ["one"]}),
             ("zero byte", {"joint_names": ["a\0b", "c"]}),
-            ("name: a text is expected", {"name": 7}),
+            ("name: expected a text", {"name": 7}),
             ("normals", {"normals": np.zeros((3, 3))}),
             ("control", {"controls": {"a": float("inf")}}),
         ):

@@ -278,7 +278,7 @@ class Program(unittest.TestCase):
         test = body.clip("test")
         skin.export_frames(test, self.path / "other.npy", like=self.path / "theirs.npy", like_clip=train)
         np.testing.assert_allclose(np.load(self.path / "other.npy"), as_theirs(skin.play(test), 3), atol=2e-3)
-        with self.assertRaisesRegex(pelt.ArgumentError, "like: .* is no cache"):
+        with self.assertRaisesRegex(pelt.ArgumentError, "like: .* is not a cache"):
             skin.export_frames(test, self.path / "other.glb", like=self.path / "theirs.npy")
 
     def test_a_character_from_arrays_is_saved_and_read_again(self) -> None:
