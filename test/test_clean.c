@@ -247,7 +247,7 @@ static void examples_are_doubted_without_a_fit(void **state) {
     assert_int_equal(pelt_doubt_examples(s.bundle, all, NULL, &found, &s.error), PELT_OK);
     assert_int_equal(found.count, 2);
     assert_non_null(strstr(found.list[0].text, ": train:30; fits leave them out"));
-    assert_non_null(strstr(found.list[1].text, ": train:17 (vertex 77); there fits take"));
+    assert_non_null(strstr(found.list[1].text, ": train:17 (vertex 77); fits use"));
     assert_int_equal(all.count, s.frames);
     assert_int_equal(pelt_doubt_examples(NULL, all, NULL, &found, &s.error), PELT_ERROR_ARGUMENT);
     assert_int_equal(pelt_doubt_examples(s.bundle, all, NULL, NULL, &s.error), PELT_ERROR_ARGUMENT);

@@ -208,8 +208,8 @@ static void measuring_refuses_what_does_not_fit(void **state) {
                                          {.call_cost = -1},
                                          {.call_cost = NAN},
                                          {.progress = {stop_at, "measuring"}}};
-    static const char *const words[] = {
-        "bar:", "bar:", "point_cost:", "point_cost:", "call_cost:", "call_cost:", "stopped"};
+    static const char *const words[] = {"bar must",       "bar must",       "point_cost must", "point_cost must",
+                                        "call_cost must", "call_cost must", "stopped"};
     for (int i = 0; i < 5; i++) {
         assert_null(pelt_keys_measure_frames(&keys, &t->frames, &wrong[i], &error));
         assert_ptr_equal(strstr(error.text, words[i]), error.text);
