@@ -152,8 +152,7 @@ static double search_line(solving *s, double longest) {
         if (s->upright && least <= 0) continue;
         s->upright = least > 0;
         if (k == 0) {
-            double further = stretch_step(s, slope, s->energy, energy, longest);
-            alpha = further;
+            alpha = stretch_step(s, slope, s->energy, energy, longest);
             try_part(s, alpha);
             energy = energy_of(s, s->tried);
         }
